@@ -1,0 +1,35 @@
+# Two commands set everything up on a fresh machine: `make plan` and `make test`. Both are quick the second time.
+#   make plan                                    the main job on Reacher
+#   make plan ENV=point_mass ARGS="--budget quick"
+#   make test                                    the tests (make test ARGS="-m slow" for the long ones)
+#   make lint                                    style and types
+PYTHON ?= python3
+VENV ?= .venv
+ENV ?= reacher
+ARGS ?=
+READY := $(VENV)/.ready
+RUN := $(VENV)/bin/python
+
+.PHONY: plan test lint setup clean
+
+plan: $(READY)
+	@$(RUN) scripts/plan.py --env $(ENV) $(ARGS)
+
+test: $(READY)
+	@$(RUN) -m pytest $(ARGS)
+
+setup: $(READY)
+
+$(READY): pyproject.toml constraints.txt scripts/setup.sh
+	@PYTHON="$(PYTHON)" VENV="$(VENV)" sh scripts/setup.sh
+	@touch $@
+
+# mypy cannot follow the default editable install (envs/ is imported as worldmodel.envs), so it reads a regular one.
+lint: $(READY)
+	@$(RUN) -m ruff check .
+	@$(RUN) -m ruff format --check .
+	@rm -rf build/types && $(RUN) -m pip install -q --no-deps --no-build-isolation --target build/types . && rm -rf build/lib build/bdist*
+	@MYPYPATH=build/types $(RUN) -m mypy -p worldmodel
+
+clean:
+	rm -rf $(VENV) build .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,63 @@
+"""The folders show the architecture, and imports run one way."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+LAYERS = ("worldmodel", "envs", "agents", "planners", "scripts")  # each may import those before it
+SIMULATOR = {"dm_control", "mujoco", "shimmy"}
+
+
+def imported_modules(path: Path) -> set[str]:
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+    return names
+
+
+def layer_of(module: str) -> str | None:
+    parts = module.split(".")
+    if parts[0] != "worldmodel":
+        return None
+    return parts[1] if len(parts) > 1 and parts[1] in LAYERS else "worldmodel"
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_a_layer_imports_only_the_layers_below_it(layer: str) -> None:
+    allowed = set(LAYERS[: LAYERS.index(layer) + 1])
+    for path in (ROOT / layer).rglob("*.py"):
+        above = {name for name in imported_modules(path) if layer_of(name) not in allowed | {None}}
+        assert not above, f"{path.relative_to(ROOT)} imports {sorted(above)}"
+
+
+def test_the_world_model_knows_no_simulator() -> None:
+    for path in (ROOT / "worldmodel").rglob("*.py"):
+        assert not {name.split(".")[0] for name in imported_modules(path)} & SIMULATOR, path.name
+
+
+def test_an_encoder_loads_where_no_simulator_is_installed() -> None:
+    block = "import sys; sys.modules.update(dict.fromkeys(['mujoco', 'dm_control', 'shimmy', 'gymnasium']));"
+    code = block + "import worldmodel as wm; wm.Encoder(latents=2); wm.fit_encoder; wm.identifiability"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_rendering_does_not_wait_for_torch() -> None:
+    code = "import worldmodel.envs, sys; assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_every_public_name_resolves() -> None:
+    import worldmodel
+    from worldmodel import agents, envs, planners
+
+    for package in (worldmodel, envs, agents, planners):
+        assert package.__all__, package.__name__
+        for name in package.__all__:
+            assert getattr(package, name) is not None
