@@ -1,0 +1,70 @@
+"""What every command line shares: typed options, one clear line for bad input, the versions behind a result."""
+
+import os
+import platform
+import sys
+from collections.abc import Callable, Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tyro
+from rich.console import Console
+
+console = Console()
+
+_PACKAGES = ("worldmodel", "dm_control", "gymnasium", "mujoco", "numpy", "shimmy", "stable_baselines3", "torch")
+
+
+def run(main: Callable[..., Any] | Mapping[str, Callable[..., Any]], name: str) -> None:
+    """Call ``main`` with the options of the command line; end bad input in one line and exit code 2.
+
+    Args:
+        main: a function whose arguments are the options, or several of them by subcommand.
+        name: the command, as the user types it.
+
+    Set ``WORLDMODEL_TRACEBACK=1`` to see where an error was raised.
+    """
+    try:
+        if callable(main):
+            tyro.cli(main, prog=name)
+        else:
+            tyro.extras.subcommand_cli_from_dict(dict(main), prog=name)
+    except (ValueError, OSError, RuntimeError) as error:
+        if os.environ.get("WORLDMODEL_TRACEBACK"):
+            raise
+        Console(stderr=True).print(f"[bold red]{name}:[/] {error}", highlight=False, soft_wrap=True)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        Console(stderr=True).print(f"{name}: interrupted; the same command goes on from here")
+        sys.exit(130)
+
+
+def versions() -> dict[str, str]:
+    """Return the versions that a result depends on."""
+    return {"python": platform.python_version()} | {package: version(package) for package in _PACKAGES}
+
+
+def run_folder(out: Path | None, default: str) -> Path:
+    """Return the output folder, made and writable, before any long work starts."""
+    folder = out if out is not None else Path("runs") / default
+    folder.mkdir(parents=True, exist_ok=True)
+    if not os.access(folder, os.W_OK):
+        raise ValueError(f"{folder} is not writable: choose another folder with --out")
+    return folder
+
+
+def to_plain(value: Any) -> Any:
+    """Turn arrays, tuples and paths into what JSON holds; a NaN becomes ``None``."""
+    if isinstance(value, Mapping):
+        return {str(key): to_plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_plain(item) for item in value]
+    if isinstance(value, np.ndarray):
+        return to_plain(value.tolist())
+    if isinstance(value, np.generic):
+        return to_plain(value.item())
+    if isinstance(value, Path):
+        return str(value)
+    return None if isinstance(value, float) and not np.isfinite(value) else value

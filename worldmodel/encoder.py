@@ -1,0 +1,141 @@
+"""The pixel encoder: uint8 frames in, embeddings out."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+import torch
+from huggingface_hub import PyTorchModelHubMixin
+from safetensors import SafetensorError
+from torch import Tensor, nn
+
+_STRIDE = 16  # the stem divides height and width by 4, two later convolutions by 2 each
+
+
+class Encoder(nn.Module, PyTorchModelHubMixin, tags=["world-model", "lejepa"]):
+    """A small CNN with a patchify stem and BatchNorm throughout, that owns its normalisation.
+
+    Without BatchNorm the same network ends in a local optimum, where the second coordinate is a non-linear function of
+    the first latent.
+
+    Args:
+        latents: dimensions m of the embedding.
+        frame_size: (height, width) in pixels, multiples of 16.
+        channels: channels of the stem and of the four convolutions after it.
+        hidden: width of the two hidden layers.
+
+    >>> encoder = Encoder(latents=2)
+    >>> encoder.encode(np.zeros((5, 64, 64, 3), np.uint8)).shape
+    (5, 2)
+    """
+
+    pixel_mean: Tensor
+    pixel_std: Tensor
+
+    def __init__(
+        self,
+        latents: int = 2,
+        frame_size: Sequence[int] = (64, 64),
+        channels: Sequence[int] = (32, 32, 64, 64, 128),
+        hidden: int = 256,
+    ) -> None:
+        super().__init__()
+        height, width = frame_size
+        if height % _STRIDE or width % _STRIDE or min(height, width) < _STRIDE:
+            raise ValueError(f"frame size {height}x{width}: height and width must be multiples of {_STRIDE}")
+        if latents < 1:
+            raise ValueError(f"an encoder has at least one latent, not {latents}")
+        self.latents = latents
+        self.frame_size = (height, width)
+        stem, *convolutions = channels
+        layers = [*_convolution(3, stem, size=4, stride=4)]
+        for stride, before, after in zip((1, 2, 1, 2), channels, convolutions, strict=True):
+            layers += _convolution(before, after, size=3, stride=stride)
+        features = channels[-1] * (height // _STRIDE) * (width // _STRIDE)
+        self.network = nn.Sequential(
+            *layers,
+            nn.Flatten(),
+            *_hidden(features, hidden),
+            *_hidden(hidden, hidden),
+            nn.Linear(hidden, latents),
+        )
+        self.register_buffer("pixel_mean", torch.full((3, 1, 1), 127.5))
+        self.register_buffer("pixel_std", torch.full((3, 1, 1), 127.5))
+
+    def forward(self, frames: Tensor) -> Tensor:
+        """Embed frames: uint8 (B, H, W, 3) or (B, 3, H, W) to float32 (B, m)."""
+        pixels = channels_first(frames, self.frame_size)
+        dtype = torch.bfloat16 if torch.is_autocast_enabled(frames.device.type) else self.pixel_mean.dtype
+        # uint8 is exact in bfloat16; a (B, H, W, 3) batch is channels-last memory already, so nothing is copied twice
+        pixels = pixels.to(dtype=dtype, memory_format=torch.channels_last)
+        pixels = (pixels - self.pixel_mean.to(dtype)) / self.pixel_std.to(dtype)
+        return self.network(pixels).float()
+
+    def fit_normalisation(self, frames: np.ndarray) -> None:
+        """Set mean and standard deviation per channel from uint8 frames (N, H, W, 3)."""
+        pixels = torch.from_numpy(frames.reshape(-1, 3)).double()
+        self.pixel_mean.copy_(pixels.mean(0)[:, None, None])
+        self.pixel_std.copy_(pixels.std(0).clamp_min(1.0)[:, None, None])
+
+    @torch.no_grad()
+    def encode(self, frames: np.ndarray, batch_size: int = 512) -> np.ndarray:
+        """Embed frames (N, H, W, 3) or (N, 3, H, W) uint8 in evaluation mode: (N, m) float32.
+
+        Runs on the encoder's device in float32, and leaves the module's training mode as it was.
+        """
+        check_frames(frames.shape[1:], str(frames.dtype), self.frame_size)
+        mode = self.training
+        self.eval()
+        try:
+            device = self.pixel_mean.device
+            batches = [
+                self(torch.from_numpy(np.ascontiguousarray(frames[i : i + batch_size])).to(device)).cpu().numpy()
+                for i in range(0, len(frames), batch_size)
+            ]
+        finally:
+            self.train(mode)
+        return np.concatenate(batches) if batches else np.zeros((0, self.latents), np.float32)
+
+    @classmethod
+    def load(cls, folder: Path | str) -> Self:
+        """Load what :meth:`save_pretrained` wrote, on the CPU; data only, no code runs.
+
+        Raises:
+            ValueError: the folder is missing, foreign or damaged.
+        """
+        folder = Path(folder)
+        for name in ("config.json", "model.safetensors"):
+            if not (folder / name).is_file():
+                raise ValueError(f"{folder} is not an encoder: it has no {name} (save one with save_pretrained)")
+        try:
+            return cls.from_pretrained(folder, strict=True)
+        except (SafetensorError, RuntimeError, TypeError, KeyError, ValueError) as error:
+            raise ValueError(f"{folder} does not hold an encoder of this version: {error}") from error
+
+
+def channels_first(frames: Tensor, frame_size: tuple[int, int]) -> Tensor:
+    """View frames of either channel order as (B, 3, H, W); heights are never 3, so the order is never in doubt."""
+    check_frames(tuple(frames.shape[1:]), str(frames.dtype).removeprefix("torch."), frame_size)
+    return frames.permute(0, 3, 1, 2) if frames.shape[-1] == 3 else frames
+
+
+def check_frames(shape: tuple[int, ...], dtype: str, frame_size: tuple[int, int]) -> None:
+    """Raise ValueError unless frames of this shape (without the batch) and type are what the encoder takes."""
+    height, width = frame_size
+    if dtype != "uint8":
+        raise ValueError(f"frames are {dtype}; the encoder takes uint8 and normalises them itself")
+    if shape not in ((height, width, 3), (3, height, width)):
+        raise ValueError(
+            f"frames are {shape}; this encoder takes (B, {height}, {width}, 3) or (B, 3, {height}, {width})"
+        )
+
+
+def _convolution(before: int, after: int, size: int, stride: int) -> list[nn.Module]:
+    padding = 0 if size == stride else size // 2
+    convolution = nn.Conv2d(before, after, size, stride, padding, bias=False)
+    return [convolution, nn.BatchNorm2d(after), nn.ReLU(inplace=True)]
+
+
+def _hidden(before: int, after: int) -> list[nn.Module]:
+    return [nn.Linear(before, after, bias=False), nn.BatchNorm1d(after), nn.ReLU(inplace=True)]

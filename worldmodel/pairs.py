@@ -1,0 +1,28 @@
+"""Which frames belong together: pairs and windows inside one episode, never across two."""
+
+import numpy as np
+
+
+def pair_indices(offsets: np.ndarray, lag: int) -> np.ndarray:
+    """Return the frame index t of every pair (t, t + lag).
+
+    Args:
+        offsets: frame offsets of the episodes (E + 1,).
+        lag: control steps between the two frames, at least 1.
+
+    >>> pair_indices(np.array([0, 3, 5]), lag=1).tolist()
+    [0, 1, 3]
+    """
+    if lag < 1:
+        raise ValueError(f"lag is {lag}; it must be at least 1 control step")
+    return window_indices(offsets, lag + 1)
+
+
+def window_indices(offsets: np.ndarray, length: int) -> np.ndarray:
+    """Return the first frame of every window of ``length`` frames.
+
+    >>> len(window_indices(np.array([0, 3, 13, 20]), length=4))  # episodes of 3, 10 and 7 frames
+    11
+    """
+    starts = [np.arange(first, end - length + 1) for first, end in zip(offsets[:-1], offsets[1:], strict=True)]
+    return np.concatenate(starts) if starts else np.zeros(0, np.int64)

@@ -1,0 +1,25 @@
+"""Progress bars with the time left."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+Advance = Callable[[int, str], None]
+
+
+@contextmanager
+def progress_bar(label: str, total: int, shown: bool = True, done: int = 0) -> Iterator[Advance]:
+    """Yield ``advance(steps, note)``, drawn as a bar with the time left and a note of the latest values."""
+    columns = (
+        TextColumn("{task.description:<8}"),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[note]}"),
+    )
+    with Progress(*columns, disable=not shown) as progress:
+        task = progress.add_task(label, total=total, completed=done, note="")
+        yield lambda steps, note="": progress.update(task, advance=steps, note=note)

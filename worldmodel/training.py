@@ -1,0 +1,264 @@
+"""Fit an encoder to episodes: pairs of frames in, one batch of statistics for both views, any objective."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from worldmodel.checkpoints import load_checkpoint, save_checkpoint
+from worldmodel.devices import has_fast_bfloat16, resolve_device
+from worldmodel.encoder import Encoder
+from worldmodel.episodes import Episodes
+from worldmodel.history import TrainingHistory, spread_of, warn_of_collapse, warn_of_local_optimum
+from worldmodel.objectives import LeJEPA, Objective
+from worldmodel.pairs import pair_indices
+from worldmodel.progress import progress_bar
+
+_REPORTS = 200  # points of the training curve
+
+
+@dataclass(frozen=True)
+class TrainingOptions:
+    """How an encoder is trained.
+
+    Attributes:
+        steps: optimiser steps.
+        batch_size: pairs per step.
+        lr: peak of the one-cycle learning rate (AdamW).
+        weight_decay: of the weights of convolutions and linear layers; norms and biases have none.
+        gradient_norm: largest norm of the gradient.
+        lag: control steps between the two frames of a pair.
+        rho: correlation of the latents across one control step; None takes the data card's mean.
+        channels: channels of the encoder's stem and convolutions.
+        checkpoint_seconds: time between checkpoints, when an output folder is given.
+    """
+
+    steps: int = 800
+    batch_size: int = 256
+    lr: float = 3e-3
+    weight_decay: float = 1e-2
+    gradient_norm: float = 1.0
+    lag: int = 1
+    rho: float | None = None
+    channels: tuple[int, ...] = (32, 32, 64, 64, 128)
+    checkpoint_seconds: float = 30.0
+
+    def __post_init__(self) -> None:
+        for name in ("steps", "batch_size", "lag"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} is {getattr(self, name)}; it must be at least 1")
+
+
+class TrainingError(RuntimeError):
+    """Training met a value that is not finite."""
+
+
+def fit_encoder(
+    episodes: Episodes,
+    latents: int,
+    objective: Objective = LeJEPA(),  # noqa: B008 (frozen)
+    options: TrainingOptions = TrainingOptions(),
+    *,
+    device: str = "auto",
+    seed: int = 0,
+    out: Path | None = None,
+    progress: bool = True,
+) -> Encoder:
+    """Train an encoder on the pairs of ``episodes.train``.
+
+    Args:
+        episodes: data; ``train`` is fitted, ``selection`` judges whether training ended in a local optimum.
+        latents: dimensions m of the embedding.
+        objective: scores the embeddings (2, B, m) of a batch of pairs.
+        options: how to train.
+        device: auto, cpu or cuda.
+        seed: decides initial weights, order of pairs and random slices.
+        out: folder for checkpoints and the history; training resumes from what lies there.
+        progress: draw a progress bar.
+
+    Returns:
+        The encoder on the CPU in evaluation mode, its ``history`` attached.
+
+    Raises:
+        TrainingError: a loss that is not finite; the last checkpoint is kept.
+
+    Warns:
+        CollapseWarning: the embedding loses its spread or a dimension.
+        LocalOptimumWarning: pairs of held-apart episodes stay far above the optimum of alignment.
+    """
+    where = resolve_device(device)
+    train = episodes.train
+    starts = pair_indices(train.offsets, options.lag)
+    if not len(starts):
+        raise ValueError(f"no pairs {options.lag} control steps apart: every training episode is shorter than that")
+    rho = float(np.mean(episodes.card.rho) if options.rho is None else options.rho) ** options.lag
+    run = _Run(_new_encoder(train.frames, latents, options, seed), objective, options, rho, seed, where)
+    if out is not None:
+        run.resume(out)
+    frames = torch.from_numpy(train.frames).to(where)
+    run.train(frames, torch.from_numpy(starts).to(where), out, progress)
+    run.refresh_statistics(frames, starts)
+    encoder = run.encoder.cpu().eval()
+    encoder.history = run.history
+    apart = _views_of_pairs(encoder, episodes.selection, options.lag, seed)
+    if not warn_of_collapse(spread_of(apart), latents):
+        warn_of_local_optimum(spread_of(apart), rho)
+    if out is not None:
+        run.history.save(out / "history.json")
+    return encoder
+
+
+def _new_encoder(frames: np.ndarray, latents: int, options: TrainingOptions, seed: int) -> Encoder:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        encoder = Encoder(latents=latents, frame_size=frames.shape[1:3], channels=options.channels)
+    encoder.fit_normalisation(frames[:: max(1, len(frames) // 512)])
+    return encoder
+
+
+class _Run:
+    """One training run: everything that a checkpoint holds, and the step that changes it."""
+
+    def __init__(
+        self,
+        encoder: Encoder,
+        objective: Objective,
+        options: TrainingOptions,
+        rho: float,
+        seed: int,
+        device: torch.device,
+    ) -> None:
+        self.encoder = encoder.to(device, memory_format=torch.channels_last)
+        self.objective, self.options, self.seed, self.device = objective, options, seed, device
+        self.history = TrainingHistory(rho)
+        self.step = 0
+        self.optimiser = torch.optim.AdamW(_parameter_groups(encoder, options.weight_decay), lr=options.lr, fused=True)
+        self.schedule = torch.optim.lr_scheduler.OneCycleLR(
+            self.optimiser, options.lr, total_steps=options.steps, pct_start=0.2
+        )
+        self.generator = torch.Generator(device)
+        self.autocast = torch.autocast(device.type, torch.bfloat16, enabled=has_fast_bfloat16(device))
+
+    def train(self, frames: Tensor, starts: Tensor, out: Path | None, progress: bool) -> None:
+        """Do the steps that are left."""
+        options, every = self.options, max(1, self.options.steps // _REPORTS)
+        saved, warned = time.monotonic(), False
+        self.encoder.train()
+        with progress_bar("training", options.steps, progress, done=self.step) as advance:
+            for batch in _batches(len(starts), options, self.seed, self.step):
+                first = starts[batch.to(self.device)]
+                views, loss, regulariser = self._update(frames[torch.cat([first, first + options.lag])])
+                self.step += 1
+                if self.step % every == 0 or self.step == options.steps:
+                    if not torch.isfinite(loss):
+                        raise TrainingError(_not_finite(self.step, out))
+                    self.history.record(self.step, loss, regulariser, views)
+                    late = self.step > options.steps // 4
+                    warned = warned or (late and warn_of_collapse(spread_of(views), views.shape[-1]))
+                    if out is not None and time.monotonic() - saved > options.checkpoint_seconds:
+                        self.save(out)
+                        saved = time.monotonic()
+                advance(1, _note(self.history))
+        if out is not None:
+            self.save(out)
+
+    def _update(self, frames: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        self.generator.manual_seed(self.seed * 1_000_003 + self.step)  # the slices depend on the step alone: resumable
+        with self.autocast:
+            h = self.encoder(frames)  # both views in one batch: one set of batch statistics
+        views = h.reshape(2, len(h) // 2, -1)
+        value = self.objective(views, self.generator)
+        self.optimiser.zero_grad(set_to_none=True)
+        value.loss.backward()
+        nn.utils.clip_grad_norm_(self.encoder.parameters(), self.options.gradient_norm)
+        self.optimiser.step()
+        self.schedule.step()
+        return views.detach(), value.loss.detach(), value.regulariser.detach()
+
+    @torch.no_grad()
+    def refresh_statistics(self, frames: Tensor, starts: np.ndarray, batches: int = 32) -> None:
+        """Average BatchNorm's statistics over many batches of the final weights, in float32."""
+        norms = [module for module in self.encoder.modules() if isinstance(module, nn.BatchNorm1d | nn.BatchNorm2d)]
+        for norm in norms:
+            norm.reset_running_stats()
+            norm.momentum = None  # cumulative average
+        rng = np.random.default_rng([self.seed, 1])
+        self.encoder.train()
+        for _ in range(batches):
+            chosen = rng.choice(starts, size=min(512, len(starts)), replace=False)
+            self.encoder(frames[torch.from_numpy(chosen).to(self.device)])
+        for norm in norms:
+            norm.momentum = 0.1
+
+    def _state(self) -> dict[str, Any]:
+        return {
+            "encoder": self.encoder.state_dict(),
+            "optimiser": self.optimiser.state_dict(),
+            "schedule": self.schedule.state_dict(),
+            "history": asdict(self.history),
+            "step": self.step,
+            "what": f"{self.objective!r} {self.options!r} latents={self.encoder.latents} seed={self.seed}",
+        }
+
+    def save(self, out: Path) -> None:
+        """Write a checkpoint, whole or not at all."""
+        save_checkpoint(out / "checkpoint.pt", self._state())
+
+    def resume(self, out: Path) -> None:
+        """Go on from the checkpoint in ``out``, if there is one of the same run."""
+        if not (out / "checkpoint.pt").exists():
+            return
+        state = load_checkpoint(out / "checkpoint.pt", self.device)
+        if state["what"] != self._state()["what"]:
+            raise ValueError(f"{out} holds a run with other options ({state['what']}): choose another folder")
+        self.encoder.load_state_dict(state["encoder"])
+        self.optimiser.load_state_dict(state["optimiser"])
+        self.schedule.load_state_dict(state["schedule"])
+        self.history = TrainingHistory(**state["history"])
+        self.step = state["step"]
+
+
+def _parameter_groups(encoder: nn.Module, weight_decay: float) -> list[dict[str, Any]]:
+    parameters = list(encoder.parameters())
+    return [
+        {"params": [p for p in parameters if p.ndim > 1], "weight_decay": weight_decay},
+        {"params": [p for p in parameters if p.ndim <= 1], "weight_decay": 0.0},
+    ]
+
+
+def _batches(pairs: int, options: TrainingOptions, seed: int, done: int) -> Iterator[Tensor]:
+    """Yield the indices of each remaining step; every epoch is a fresh permutation that follows from seed and epoch."""
+    size = min(options.batch_size, pairs)
+    per_epoch = pairs // size
+    order, current = None, -1
+    for step in range(done, options.steps):
+        epoch, place = divmod(step, per_epoch)
+        if order is None or epoch != current:
+            order, current = np.random.default_rng([seed, 0, epoch]).permutation(pairs), epoch
+        yield torch.from_numpy(order[place * size : (place + 1) * size])
+
+
+def _views_of_pairs(encoder: Encoder, episodes: Episodes, lag: int, seed: int, most: int = 2_000) -> Tensor:
+    starts = pair_indices(episodes.offsets, lag)
+    starts = np.random.default_rng([seed, 2]).permutation(starts)[:most]
+    views = [encoder.encode(episodes.frames[index]) for index in (starts, starts + lag)]
+    return torch.from_numpy(np.stack(views))
+
+
+def _note(history: TrainingHistory) -> str:
+    if not history.step:
+        return ""
+    return (
+        f"loss {history.loss[-1]:.3f}  alignment {history.alignment[-1]:.3f} (optimum {history.optimum[-1]:.3f})  "
+        f"std {history.std[-1]:.2f}"
+    )
+
+
+def _not_finite(step: int, out: Path | None) -> str:
+    kept = f"; the last good checkpoint is {out / 'checkpoint.pt'}" if out is not None else ""
+    return f"the loss is not finite at step {step}: lower the learning rate, or look for damaged frames{kept}"
