@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from worldmodel.encoder import Encoder as Encoder
     from worldmodel.episodes import Episodes as Episodes
-    from worldmodel.episodes import EpisodeStore as EpisodeStore
     from worldmodel.identifiability import Identifiability as Identifiability
     from worldmodel.identifiability import identifiability as identifiability
     from worldmodel.objectives import LeJEPA as LeJEPA
+    from worldmodel.store import EpisodeStore as EpisodeStore
     from worldmodel.training import TrainingOptions as TrainingOptions
     from worldmodel.training import fit_encoder as fit_encoder
 
 _HOME = {
     "Encoder": "encoder",
     "Episodes": "episodes",
-    "EpisodeStore": "episodes",
+    "EpisodeStore": "store",
     "Identifiability": "identifiability",
     "identifiability": "identifiability",
     "LeJEPA": "objectives",

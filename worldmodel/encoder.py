@@ -25,6 +25,7 @@ class Encoder(nn.Module, PyTorchModelHubMixin, tags=["world-model", "lejepa"]):
         channels: channels of the stem and of the four convolutions after it.
         hidden: width of the two hidden layers.
 
+    >>> import numpy as np
     >>> encoder = Encoder(latents=2)
     >>> encoder.encode(np.zeros((5, 64, 64, 3), np.uint8)).shape
     (5, 2)
@@ -50,7 +51,7 @@ class Encoder(nn.Module, PyTorchModelHubMixin, tags=["world-model", "lejepa"]):
         self.frame_size = (height, width)
         stem, *convolutions = channels
         layers = [*_convolution(3, stem, size=4, stride=4)]
-        for stride, before, after in zip((1, 2, 1, 2), channels, convolutions, strict=True):
+        for stride, before, after in zip((1, 2, 1, 2), channels[:-1], convolutions, strict=True):
             layers += _convolution(before, after, size=3, stride=stride)
         features = channels[-1] * (height // _STRIDE) * (width // _STRIDE)
         self.network = nn.Sequential(

@@ -1,5 +1,7 @@
 """Which frames belong together: pairs and windows inside one episode, never across two."""
 
+from itertools import pairwise
+
 import numpy as np
 
 
@@ -24,5 +26,5 @@ def window_indices(offsets: np.ndarray, length: int) -> np.ndarray:
     >>> len(window_indices(np.array([0, 3, 13, 20]), length=4))  # episodes of 3, 10 and 7 frames
     11
     """
-    starts = [np.arange(first, end - length + 1) for first, end in zip(offsets[:-1], offsets[1:], strict=True)]
+    starts = [np.arange(first, end - length + 1) for first, end in pairwise(offsets)]
     return np.concatenate(starts) if starts else np.zeros(0, np.int64)

@@ -1,0 +1,116 @@
+"""The data card: what a data set is, measured from its arrays, so that nobody mistakes noise for an expert."""
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from worldmodel.files import write_json
+from worldmodel.gaussianity import Gaussianity, gaussianity
+from worldmodel.pairs import pair_indices
+
+
+@dataclass(frozen=True)
+class DataCard:
+    """What travels with the data.
+
+    Attributes:
+        env: Gymnasium id of the environment.
+        explorer: what drove the collection, with its parameters.
+        seed: seed of the collection.
+        episodes: number of episodes.
+        frames: number of frames.
+        dt: seconds of one control step.
+        latent_names: one name per latent.
+        latent_scales: rad or m per unit of each latent.
+        mean: per latent, dimensionless.
+        std: per latent, dimensionless.
+        rho: per latent, correlation across one control step, within episodes.
+        gaussianity: how far the latents are from an isotropic Gaussian.
+        action_std: per action.
+        action_autocorrelation: per action, across one control step, within episodes.
+        returns: mean return per episode where a reward was recorded.
+        gl_renderer: what drew the frames.
+        render_ms_per_frame: milliseconds per frame, over the shards drawn by the last run.
+        versions: of the packages that the data depends on.
+    """
+
+    env: str
+    explorer: str
+    seed: int
+    episodes: int
+    frames: int
+    dt: float
+    latent_names: tuple[str, ...]
+    latent_scales: tuple[float, ...]
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+    rho: tuple[float, ...]
+    gaussianity: Gaussianity
+    action_std: tuple[float, ...] = ()
+    action_autocorrelation: tuple[float, ...] = ()
+    returns: float | None = None
+    gl_renderer: str = ""
+    render_ms_per_frame: float | None = None
+    versions: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain JSON values; what is not finite becomes ``None``."""
+        return _finite(dataclasses.asdict(self))
+
+    def save(self, path: Path) -> None:
+        """Write as JSON, whole or not at all."""
+        write_json(path, self.to_json())
+
+    @classmethod
+    def load(cls, path: Path) -> "DataCard":
+        """Read what :meth:`save` wrote."""
+        values = json.loads(path.read_text())
+        measured = Gaussianity(**_tuples(values.pop("gaussianity")))
+        return cls(**_tuples(values), gaussianity=measured)
+
+
+def describe(latents: np.ndarray, actions: np.ndarray, offsets: np.ndarray, **identity: Any) -> DataCard:
+    """Measure a card from the arrays of :class:`Episodes`; ``identity`` gives the fields that arrays cannot tell."""
+    action_offsets = offsets - np.arange(len(offsets))
+    return DataCard(
+        episodes=len(offsets) - 1,
+        frames=len(latents),
+        mean=tuple(latents.mean(0).tolist()),
+        std=tuple(latents.std(0).tolist()),
+        rho=lag_correlation(latents, offsets),
+        gaussianity=gaussianity(latents),
+        action_std=tuple(actions.std(0).tolist()) if actions.size else (),
+        action_autocorrelation=lag_correlation(actions, action_offsets) if actions.size else (),
+        **identity,
+    )
+
+
+def lag_correlation(values: np.ndarray, offsets: np.ndarray, lag: int = 1) -> tuple[float, ...]:
+    """Correlation of each column (F, n) with itself ``lag`` steps later, over pairs inside episodes.
+
+    The mean of the whole data set is removed, not that of each episode, which would bias short episodes towards zero.
+    """
+    first = pair_indices(offsets, lag)
+    centred = np.asarray(values, np.float64) - values.mean(0)
+    if not len(first):
+        return tuple([float("nan")] * values.shape[1])
+    before, after = centred[first], centred[first + lag]
+    energy = np.sqrt((before**2).mean(0) * (after**2).mean(0))
+    return tuple(((before * after).mean(0) / np.where(energy > 0, energy, np.nan)).tolist())
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not np.isfinite(value) else value
+
+
+def _tuples(values: dict[str, Any]) -> dict[str, Any]:
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}

@@ -1,0 +1,128 @@
+"""Episodes in memory: frames, states, latents and actions, one after another."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+
+from worldmodel.datacard import DataCard
+
+ARRAYS = ("frames", "states", "latents", "actions", "offsets")
+
+
+@dataclass(frozen=True)
+class Episode:
+    """One episode: T actions belong to T + 1 frames, the reset frame among them.
+
+    Attributes:
+        frames: (T + 1, H, W, 3) uint8.
+        states: (T + 1, nq + nv) float64, generalised positions, then velocities.
+        latents: (T + 1, n) float32, standardised.
+        actions: (T, a) float32; a = 0 where frames were posed, not driven.
+    """
+
+    frames: np.ndarray
+    states: np.ndarray
+    latents: np.ndarray
+    actions: np.ndarray
+
+    def __post_init__(self) -> None:
+        length = len(self.frames)
+        if not length == len(self.states) == len(self.latents) == len(self.actions) + 1:
+            raise ValueError(
+                f"an episode of {length} frames has {length} states and latents and {length - 1} actions, not "
+                f"{len(self.states)}, {len(self.latents)} and {len(self.actions)}"
+            )
+        if not (np.isfinite(self.states).all() and np.isfinite(self.actions).all()):
+            raise ValueError("an episode holds states or actions that are not finite")
+
+
+@dataclass(frozen=True)
+class Episodes:
+    """Many episodes, stored one after another.
+
+    Attributes:
+        frames: (F, H, W, 3) uint8.
+        states: (F, nq + nv) float64.
+        latents: (F, n) float32.
+        actions: (F - E, a) float32: an episode has one action less than frames.
+        offsets: (E + 1,) int64, the first frame of each episode, and F.
+        card: what the data is.
+    """
+
+    frames: np.ndarray
+    states: np.ndarray
+    latents: np.ndarray
+    actions: np.ndarray
+    offsets: np.ndarray
+    card: DataCard
+
+    def __len__(self) -> int:
+        """Return the number of episodes."""
+        return len(self.offsets) - 1
+
+    def __iter__(self) -> Iterator[Episode]:
+        return (self.episode(index) for index in range(len(self)))
+
+    @property
+    def num_frames(self) -> int:
+        """Frames in all."""
+        return len(self.frames)
+
+    def episode(self, index: int) -> Episode:
+        """Return one episode, as views of the arrays."""
+        first, end = self.offsets[index : index + 2]
+        actions = self.actions[first - index : end - index - 1]
+        return Episode(self.frames[first:end], self.states[first:end], self.latents[first:end], actions)
+
+    def subset(self, indices: Sequence[int] | np.ndarray) -> "Episodes":
+        """Return the chosen episodes; the card stays that of the whole data set."""
+        return Episodes(**stack([self.episode(int(index)) for index in indices]), card=self.card)
+
+    @cached_property
+    def train(self) -> "Episodes":
+        """Eight of ten episodes: what is fitted is fitted on these."""
+        return self.subset(_split(len(self))[0])
+
+    @cached_property
+    def selection(self) -> "Episodes":
+        """One of ten episodes: choices are made on these."""
+        return self.subset(_split(len(self))[1])
+
+    @cached_property
+    def heldout(self) -> "Episodes":
+        """One of ten episodes: scores are measured on these, and nothing else is."""
+        return self.subset(_split(len(self))[2])
+
+
+def stack(episodes: Sequence[Episode]) -> dict[str, np.ndarray]:
+    """Put episodes one after another: the arrays of :class:`Episodes`, by name.
+
+    Raises:
+        ValueError: there is none.
+    """
+    if not episodes:
+        raise ValueError("no episodes: the data set is empty")
+    arrays = {name: np.concatenate([getattr(e, name) for e in episodes]) for name in ARRAYS[:-1]}
+    arrays["offsets"] = np.concatenate([[0], np.cumsum([len(e.frames) for e in episodes])]).astype(np.int64)
+    return arrays
+
+
+def unstack(arrays: Mapping[str, np.ndarray]) -> list[Episode]:
+    """Cut the arrays of :func:`stack` into episodes again, as views."""
+    episodes = []
+    for index, (first, end) in enumerate(pairwise(arrays["offsets"].tolist())):
+        actions = arrays["actions"][first - index : end - index - 1]
+        episodes.append(Episode(*(arrays[name][first:end] for name in ARRAYS[:3]), actions))
+    return episodes
+
+
+def _split(episodes: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Split by episode, 80/10/10, by a permutation that depends on their number alone."""
+    if episodes < 3:
+        raise ValueError(f"{episodes} episode(s) cannot be split: training, selection and test need one each")
+    order = np.random.default_rng(episodes).permutation(episodes)
+    part = max(1, episodes // 10)
+    return np.sort(order[2 * part :]), np.sort(order[part : 2 * part]), np.sort(order[:part])
