@@ -30,6 +30,12 @@ _FINGER = {
     "distal": Pose(scale=0.5),
 }
 
+_BOXES: dict[str, Pose | str] = {}
+for _i in range(4):  # side by side; a square looks the same after a quarter turn
+    _BOXES[f"box{_i}_x"] = Pose(mean=0.36 - 0.24 * _i, scale=0.04)
+    _BOXES[f"box{_i}_z"] = Pose(mean=0.15, scale=0.04)
+    _BOXES[f"box{_i}_y"] = Pose(scale=_TURN / 36, period=_TURN / 4)
+
 _CURATED: dict[str, dict[str, Pose | str]] = {
     "reacher": {"wrist": Pose(scale=0.7)},  # safe from aliasing even where a draw passes the limit
     "point_mass": {"root_x": Pose(scale=0.08), "root_y": Pose(scale=0.08)},  # three scales end inside the walls
@@ -72,11 +78,7 @@ _CURATED: dict[str, dict[str, Pose | str]] = {
         "peg_x": Pose(mean=-0.3, scale=0.05),
         "peg_z": Pose(mean=0.2, scale=0.05),
     },
-    "stacker": {f"box{i}_x": Pose(mean=0.36 - 0.24 * i, scale=0.04) for i in range(4)}  # side by side
-    | {f"box{i}_z": Pose(mean=0.15, scale=0.04) for i in range(4)}
-    | {
-        f"box{i}_y": Pose(scale=_TURN / 36, period=_TURN / 4) for i in range(4)
-    },  # a square: a quarter turn looks the same
+    "stacker": _BOXES,
 }
 
 

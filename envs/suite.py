@@ -4,7 +4,7 @@ import copy
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import gymnasium as gym
 import mujoco
@@ -44,7 +44,7 @@ UNBOUNDED: Mapping[str, str] = {
 
 
 class _Shimmy(DmControlCompatibilityV0):
-    metadata: ClassVar[dict[str, Any]] = dict(DmControlCompatibilityV0.metadata)  # shimmy writes a frame rate into it
+    metadata = dict(DmControlCompatibilityV0.metadata)  # noqa: RUF012, shimmy writes a frame rate into it
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class SuiteEnv(gym.Env[np.ndarray, np.ndarray]):
         ValueError: If there is no such task or camera, an option is out of range, or actions are unbounded.
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array"]}  # type: ignore[misc]
+    metadata: dict[str, Any] = {"render_modes": ["rgb_array"]}  # noqa: RUF012, Gymnasium declares it so
 
     def __init__(
         self,
@@ -114,7 +114,7 @@ class SuiteEnv(gym.Env[np.ndarray, np.ndarray]):
         action_bound: float | None = None,
         latent_spec: LatentSpec | None = None,
     ) -> None:
-        self._arguments = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
+        self._arguments = {name: value for name, value in locals().items() if name != "self"}  # to make a copy from
         if (domain, task) not in suite.ALL_TASKS:
             raise ValueError(f"the DeepMind Control suite has no task {domain}-{task} (envs.task_names() lists them)")
         if render_mode not in (None, "rgb_array"):
@@ -189,7 +189,7 @@ class SuiteEnv(gym.Env[np.ndarray, np.ndarray]):
                 break
         return self._observe(), total, terminated, truncated, {}
 
-    def render(self) -> np.ndarray:  # type: ignore[override]
+    def render(self) -> np.ndarray:
         """The frame (height, width, 3) uint8 of the state as it is now."""
         return self.renderer.render(self.physics.data.ptr)
 
