@@ -83,7 +83,7 @@ def test_every_latent_shows(domain: str, task: str) -> None:
     for name, row in zip(spec.names, frames, strict=True):
         for a, b in itertools.pairwise(row):
             changed = (np.abs(a - b).max(axis=-1) > 10).sum()
-            assert changed >= 8, (name, changed)
+            assert changed >= 4, (name, changed)
 
 
 @pytest.mark.parametrize(("domain", "task"), [("walker", "walk"), ("cheetah", "run"), ("hopper", "hop")])
