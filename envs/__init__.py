@@ -1,1 +1,25 @@
-"""TODO."""
+"""Environments: every task of the DeepMind Control suite over Gymnasium, with latents and fast frames."""
+
+from worldmodel.envs import gl
+
+gl.configure()  # before anything imports mujoco
+
+from worldmodel.envs.frames import FrameError, FrameRenderer  # noqa: E402
+from worldmodel.envs.latents import Coordinate, LatentSpec, latent_spec  # noqa: E402
+from worldmodel.envs.pixels import PixelObservation  # noqa: E402
+from worldmodel.envs.registration import DEFAULT_TASKS, env_id, make, task_names  # noqa: E402
+from worldmodel.envs.suite import SuiteEnv  # noqa: E402
+
+__all__ = [
+    "DEFAULT_TASKS",
+    "Coordinate",
+    "FrameError",
+    "FrameRenderer",
+    "LatentSpec",
+    "PixelObservation",
+    "SuiteEnv",
+    "env_id",
+    "latent_spec",
+    "make",
+    "task_names",
+]

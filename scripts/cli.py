@@ -1,10 +1,8 @@
 """What every command line shares: typed options, one clear line for bad input, the versions behind a result."""
 
 import os
-import platform
 import sys
 from collections.abc import Callable, Mapping
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +11,6 @@ import tyro
 from rich.console import Console
 
 console = Console()
-
-_PACKAGES = ("worldmodel", "dm_control", "gymnasium", "mujoco", "numpy", "shimmy", "stable_baselines3", "torch")
 
 
 def run(main: Callable[..., Any] | Mapping[str, Callable[..., Any]], name: str) -> None:
@@ -39,11 +35,6 @@ def run(main: Callable[..., Any] | Mapping[str, Callable[..., Any]], name: str) 
     except KeyboardInterrupt:
         Console(stderr=True).print(f"{name}: interrupted; the same command goes on from here")
         sys.exit(130)
-
-
-def versions() -> dict[str, str]:
-    """Return the versions that a result depends on."""
-    return {"python": platform.python_version()} | {package: version(package) for package in _PACKAGES}
 
 
 def run_folder(out: Path | None, default: str) -> Path:

@@ -1,0 +1,207 @@
+"""Collect episodes: an explorer moves the simulator, frames are drawn in batches, shards go to disk."""
+
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import joblib
+import numpy as np
+from worldmodel.agents.explorers import DrivingExplorer, Explorer, PosedExplorer
+from worldmodel.envs import SuiteEnv, env_id, make
+
+from worldmodel.datacard import describe
+from worldmodel.episodes import Episode, Episodes
+from worldmodel.progress import progress_bar
+from worldmodel.store import EpisodeStore, Mode
+from worldmodel.versions import versions
+
+_SHARD_FRAMES = 2_000  # of posed frames: a few seconds of work
+_DRIVEN_SECONDS = 4.0
+
+
+@dataclass(frozen=True)
+class _Job:
+    """What a worker needs to make any shard by its number."""
+
+    env: str
+    explorer: Explorer
+    seed: int
+    length: int
+    episodes: int
+    options: dict[str, Any]
+    path: Path
+
+
+def collect(
+    env: str,
+    explorer: Explorer,
+    frames: int,
+    out: Path | str,
+    *,
+    seed: int = 0,
+    length: int | None = None,
+    processes: int = 1,
+    mode: Mode = "append",
+    progress: bool = True,
+    **env_options: Any,
+) -> Episodes:
+    """Collect at least ``frames`` frames in whole shards, or resume what was begun.
+
+    Shard k follows from the seed and k alone, so that any number of processes, and any interruption, give the same data.
+
+    Args:
+        env: name of the environment, as for ``envs.make``.
+        explorer: what moves the simulator.
+        frames: frames to collect; more than before extends the data.
+        out: folder of the data set.
+        seed: decides all data.
+        length: frames of an episode (default: 100 posed ones, or 4 s driven).
+        processes: worker processes; 0 means one per core.
+        mode: what to do with a folder that exists: append (resume or extend), overwrite, error.
+        progress: draw a progress bar.
+        **env_options: those of ``envs.SuiteEnv``, such as height, width, camera or frame_skip.
+
+    Returns:
+        The data set, in memory.
+
+    Raises:
+        ValueError: bad input, in one line, before any work.
+        RuntimeError: a worker died; what it had finished is kept.
+    """
+    if frames < 1:
+        raise ValueError(f"frames is {frames}; it must be at least 1")
+    posed = isinstance(explorer, PosedExplorer)
+    probe = make(env, **env_options)
+    suite = _suite(probe)
+    length = length or (100 if posed else round(_DRIVEN_SECONDS / suite.dt) + 1)
+    if length < 2:
+        raise ValueError(f"an episode has at least 2 frames, not {length}")
+    spec = suite.latent_spec  # a task without latents says so here
+    identity: dict[str, Any] = {
+        "env": env_id(env),
+        "explorer": repr(explorer),
+        "seed": seed,
+        "dt": suite.dt,
+        "latent_names": spec.names,
+        "latent_scales": tuple(spec.scales.tolist()),
+    }
+    store = EpisodeStore.open(out, {**identity, "length": length, **env_options, "frames": frames}, mode)
+    episodes = max(1, _SHARD_FRAMES // length) if posed else 1
+    job = _Job(env, explorer, seed, length, episodes, env_options, Path(out))
+    missing = sorted(set(range(-(-frames // (episodes * length)))) - set(store.shards()))
+    drawing = _collect_shards(job, missing, os.cpu_count() or 1 if processes == 0 else processes, progress)
+    if missing or not (Path(out) / "card.json").is_file():
+        data = store.load(frames)
+        renderer = suite.renderer.gl_renderer
+        store.write_card(
+            describe(
+                data.latents,
+                data.actions,
+                data.offsets,
+                **identity,
+                gl_renderer=renderer,
+                render_ms_per_frame=1e3 * drawing / (len(missing) * episodes * length) if missing else None,
+                versions=versions(),
+            )
+        )
+    probe.close()
+    return store.load(frames)
+
+
+def _collect_shards(job: _Job, missing: list[int], processes: int, progress: bool) -> float:
+    """Make the missing shards; return the seconds spent drawing, summed over processes."""
+    drawing = 0.0
+    with progress_bar("frames", len(missing) * job.episodes * job.length, progress) as advance:
+        for seconds in _work(job, missing, min(processes, len(missing))):
+            drawing += seconds
+            advance(job.episodes * job.length)
+    return drawing
+
+
+def _work(job: _Job, missing: list[int], processes: int) -> Iterator[float]:
+    if processes <= 1:
+        env = make(job.env, **job.options) if missing else None
+        for index in missing:
+            assert env is not None
+            yield _make_shard(job, index, env)
+        if env is not None:
+            env.close()
+        return
+    # loky starts fresh interpreters, each with its own OpenGL context, and names a worker that dies
+    parallel = joblib.Parallel(processes, return_as="generator_unordered", batch_size=1)
+    try:
+        yield from parallel(joblib.delayed(_make_shard_alone)(job, index) for index in missing)
+    except joblib.externals.loky.process_executor.TerminatedWorkerError as error:
+        raise RuntimeError(f"a worker died while collecting; the same command resumes ({error})") from error
+
+
+_ENVS: dict[tuple[Any, ...], gym.Env[Any, Any]] = {}  # of this worker process
+
+
+def _make_shard_alone(job: _Job, index: int) -> float:
+    key = (job.env, *sorted(job.options.items()))
+    if key not in _ENVS:
+        _ENVS[key] = make(job.env, **job.options)
+    return _make_shard(job, index, _ENVS[key])
+
+
+def _make_shard(job: _Job, index: int, env: gym.Env[Any, Any]) -> float:
+    """Make shard ``index`` and write it; return the seconds spent drawing."""
+    sequence = np.random.SeedSequence(job.seed, spawn_key=(index,))
+    rng = np.random.default_rng(sequence)
+    suite = _suite(env)
+    env.reset(seed=int(sequence.generate_state(1)[0]))
+    make_episodes = _posed if isinstance(job.explorer, PosedExplorer) else _driven
+    tracks = make_episodes(job, env, rng)
+    start = time.perf_counter()
+    frames = suite.renderer.render_poses(
+        np.concatenate([s[:, : suite.model.nq] for s, _ in tracks]), suite.physics.data.ptr
+    )
+    seconds = time.perf_counter() - start
+    episodes, first = [], 0
+    for states, actions in tracks:
+        end = first + len(states)
+        latents = suite.latent_spec.to_latents(states[:, : suite.model.nq]).astype(np.float32)
+        episodes.append(Episode(frames[first:end], states, latents, actions))
+        first = end
+    EpisodeStore(job.path).write_shard(index, episodes)
+    return seconds
+
+
+def _posed(job: _Job, env: gym.Env[Any, Any], rng: np.random.Generator) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Pose the simulator at the explorer's latents, at rest."""
+    assert isinstance(job.explorer, PosedExplorer)
+    suite = _suite(env)
+    chains = job.explorer.chains(job.episodes, job.length, suite.latent_spec.n, rng)
+    qpos = suite.latent_spec.to_qpos(chains, suite.physics.data.qpos)
+    states = np.concatenate([qpos, np.zeros((*qpos.shape[:2], suite.model.nv))], axis=-1)
+    return [(episode, np.zeros((job.length - 1, 0), np.float32)) for episode in states]
+
+
+def _driven(job: _Job, env: gym.Env[Any, Any], rng: np.random.Generator) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Drive the simulator by the explorer's policy, from the task's own start."""
+    assert isinstance(job.explorer, DrivingExplorer)
+    suite = _suite(env)
+    tracks = []
+    for _ in range(job.episodes):
+        observation, _ = env.reset()
+        policy = job.explorer.policy(suite.action_space.shape[0], suite.dt, rng)
+        states, actions = [suite.state()], []
+        while len(states) < job.length:
+            actions.append(np.asarray(policy(observation), np.float32))
+            observation, _, terminated, truncated, _ = env.step(actions[-1])
+            states.append(suite.state())
+            if terminated or truncated:
+                break
+        tracks.append((np.stack(states), np.stack(actions)))
+    return tracks
+
+
+def _suite(env: gym.Env[Any, Any]) -> SuiteEnv:
+    suite = env.unwrapped
+    assert isinstance(suite, SuiteEnv)
+    return suite

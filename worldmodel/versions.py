@@ -1,0 +1,21 @@
+"""The versions that a result depends on."""
+
+import platform
+from importlib.metadata import PackageNotFoundError, version
+
+_PACKAGES = ("worldmodel", "dm_control", "gymnasium", "mujoco", "numpy", "shimmy", "stable_baselines3", "torch", "zarr")
+
+
+def versions() -> dict[str, str]:
+    """Return the version of Python and of every package that decides what a run gives; those not installed are left out.
+
+    >>> "numpy" in versions()
+    True
+    """
+    found = {"python": platform.python_version()}
+    for package in _PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
