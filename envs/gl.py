@@ -1,69 +1,222 @@
-"""Which OpenGL draws: chosen before anything imports mujoco, which reads `MUJOCO_GL` only once.
+"""Which OpenGL draws, and the one thread that it is called from.
 
-python -m worldmodel.envs.gl      checks that frames can be drawn, and says with what
+mujoco and dm_control read ``MUJOCO_GL`` when they are first imported, so that `configure` has to come before either.
+
+``python -m worldmodel.envs.gl`` draws a frame, and says in one line what draws here, or what to install.
 """
 
 import ctypes
+import logging
 import os
+import queue
 import sys
+import threading
 import warnings
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import ParamSpec, TypeVar
 
-_LIBRARIES = {"egl": "libEGL.so.1", "osmesa": "libOSMesa.so.8"}
-_INSTALL = "on Debian or Ubuntu: apt-get install libegl1 libgl1 libgl1-mesa-dri (or libosmesa6 and MUJOCO_GL=osmesa)"
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
 
-
-def configure() -> str:
-    """Choose `MUJOCO_GL` where nobody has: on Linux without a display EGL, else OSMesa; return the choice.
-
-    What the user set is kept. Nothing is loaded for good and nothing fails here: without a driver the first frame does.
-    """
-    if "MUJOCO_GL" not in os.environ and sys.platform == "linux" and not os.environ.get("DISPLAY"):
-        there = [name for name, library in _LIBRARIES.items() if _loads(library)]
-        os.environ["MUJOCO_GL"] = there[0] if there else "egl"
-    warnings.filterwarnings("ignore", message=".*DISPLAY environment variable is missing.*")  # glfw, where it is unused
-    return os.environ.get("MUJOCO_GL", "the default")
+ADVICE = "install EGL or OSMesa, on Debian: apt-get install libegl1 libgl1 libgl1-mesa-dri, or libosmesa6 libgl1"
+_CV2_ADVICE = "on Debian: apt-get install libgl1 libglib2.0-0, or: pip install opencv-python-headless"
+_OSMESA = ("libOSMesa.so.8", "libOSMesa.so.6", "libOSMesa.so")
+_EGL_PLATFORM_DEVICE = 0x313F
 
 
-def check() -> str:
-    """Draw one frame and return what drew it.
+class FrameError(RuntimeError):
+    """No frame, or none that shows the scene."""
+
+
+def configure() -> None:
+    """Choose ``MUJOCO_GL`` before mujoco is imported: EGL on a Linux machine without display, else OSMesa.
+
+    What the user set is kept, and where neither library works nothing is set: the simulator runs all the same, and
+    the first frame raises a `FrameError` that says what to install. Two messages of the libraries beneath that no user
+    can act on are kept off the terminal.
 
     Raises:
-        RuntimeError: Nothing can be drawn, or OpenCV does not load; the line says what to install.
+        ImportError: If the user asks for EGL and EGL does not work; dm_control could not be imported either.
     """
-    backend = configure()
+    warnings.filterwarnings("ignore", message=".*The DISPLAY environment variable is missing")
+    warnings.filterwarnings("ignore", message=".*worldmodel.envs.gl. found in sys.modules", module="runpy")
+    absl = logging.getLogger("absl")
+    if _is_news not in absl.filters:
+        absl.addFilter(_is_news)
+    chosen = os.environ.get("MUJOCO_GL")
+    if chosen == "egl" and sys.platform == "linux" and not _egl_works():
+        raise ImportError(f"MUJOCO_GL=egl is set, but EGL finds no display to draw on: {ADVICE}")
+    if chosen or sys.platform != "linux" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
+        return
+    if _egl_works():
+        os.environ["MUJOCO_GL"] = "egl"
+    elif _loads(_OSMESA):
+        os.environ["MUJOCO_GL"] = "osmesa"
+
+
+def call(function: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+    """Call a function on the process's GL thread, wait for it, and return or raise what it does.
+
+    A GL context belongs to one thread, and a thread has one current context. With a thread of our own, renderers work
+    from whichever thread they are used, and never change the context that dm_control believes to be current on its own.
+
+    Raises:
+        FrameError: If this process was forked from one that had drawn: the driver's own threads are not forked.
+    """
+    global _thread
+    with _lock:
+        if _thread is None:
+            _thread = _Thread()
+    return _thread.call(function, *args, **kwargs)
+
+
+def post(function: Callable[[], object]) -> None:
+    """Have a function called on the GL thread when it is free, without waiting; nothing is done after a fork."""
+    if _thread is not None:
+        _thread.post(function)
+
+
+def renderer_name() -> str:
+    """Name of the GL renderer in use, as the driver gives it.
+
+    Raises:
+        FrameError: If no GL context can be made.
+    """
+    return call(_renderer_name)
+
+
+def make_context(width: int, height: int) -> "mujoco.GLContext":  # type: ignore[name-defined]  # noqa: F821
+    """A new GL context, current on the calling thread (which should be the GL thread).
+
+    Raises:
+        FrameError: If no GL context can be made; the line says what to install.
+    """
+    import mujoco
+
+    try:
+        context = mujoco.GLContext(width, height)
+        context.make_current()
+    except Exception as error:  # each library has its own: ImportError, AttributeError, EGLError, GLFWError, ...
+        backend = os.environ.get("MUJOCO_GL", "unset")
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise FrameError(f"OpenGL does not work (MUJOCO_GL is {backend}; {reason}): {ADVICE}") from error
+    return context
+
+
+class _Thread:
+    def __init__(self) -> None:
+        self._calls: queue.SimpleQueue[tuple[Future, Callable[[], object]]] = queue.SimpleQueue()
+        self._process = os.getpid()
+        self._thread = threading.Thread(target=self._serve, name="worldmodel-gl", daemon=True)
+        self._thread.start()
+
+    def call(
+        self, function: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
+    ) -> Result:
+        if os.getpid() != self._process:
+            raise FrameError(
+                "this process was forked from one that had already drawn frames, and OpenGL does not survive a fork: "
+                "start processes with multiprocessing.get_context('spawn')"
+            )
+        if threading.current_thread() is self._thread:
+            return function(*args, **kwargs)
+        future: Future[Result] = Future()
+        self._calls.put((future, lambda: function(*args, **kwargs)))
+        return future.result()
+
+    def post(self, function: Callable[[], object]) -> None:
+        if os.getpid() == self._process:
+            self._calls.put((Future(), function))
+
+    def _serve(self) -> None:
+        while True:
+            future, function = self._calls.get()
+            try:
+                future.set_result(function())
+            except BaseException as error:  # the caller waits for it
+                future.set_exception(error)
+            del future, function  # a frame and its renderer should not live on until the next call
+
+
+_thread: _Thread | None = None
+_lock = threading.Lock()
+os.register_at_fork(after_in_child=lambda: globals().update(_lock=threading.Lock()))
+
+
+def _renderer_name() -> str:
+    context = make_context(1, 1)
+    try:
+        return driver_string()
+    finally:
+        context.free()
+
+
+def driver_string() -> str:
+    """GL_RENDERER of the context that is current on the calling thread."""
+    from OpenGL import GL
+
+    return GL.glGetString(GL.GL_RENDERER).decode()
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    return "'settotalmass' is deprecated" not in str(record.msg)  # said of the suite's own models
+
+
+def _loads(names: tuple[str, ...]) -> ctypes.CDLL | None:
+    for name in names:
+        try:
+            return ctypes.CDLL(name)
+        except OSError:
+            continue
+    return None
+
+
+def _egl_works() -> bool:
+    """Whether EGL has a device without display to draw on: what both mujoco and dm_control ask of it."""
+    egl = _loads(("libEGL.so.1", "libEGL.so"))
+    if egl is None or _loads(("libOpenGL.so.0", "libGL.so.1", "libOpenGL.so", "libGL.so")) is None:
+        return False
+    pointer, integer = ctypes.c_void_p, ctypes.c_int
+    address = ctypes.CFUNCTYPE(pointer, ctypes.c_char_p)(("eglGetProcAddress", egl))
+    query, display_of = address(b"eglQueryDevicesEXT"), address(b"eglGetPlatformDisplayEXT")
+    if not query or not display_of:
+        return False
+    devices, count = (pointer * 16)(), integer()
+    query_devices = ctypes.CFUNCTYPE(integer, integer, pointer, pointer)(query)
+    platform_display = ctypes.CFUNCTYPE(pointer, integer, pointer, pointer)(display_of)
+    initialize = ctypes.CFUNCTYPE(integer, pointer, pointer, pointer)(("eglInitialize", egl))
+    if not query_devices(16, devices, ctypes.byref(count)):
+        return False
+    displays = (platform_display(_EGL_PLATFORM_DEVICE, device, None) for device in devices[: count.value])
+    return any(display and initialize(display, None, None) for display in displays)
+
+
+def _main() -> int:
     try:
         import cv2  # noqa: F401
     except ImportError as error:
-        raise RuntimeError(
-            f"OpenCV does not load ({error}): apt-get install libgl1 libglib2.0-0, or pip install opencv-python-headless"
-        ) from error
+        print(f"OpenCV does not load ({error}): {_CV2_ADVICE}", file=sys.stderr)
+        return 1
     try:
         import mujoco
 
         from worldmodel.envs.frames import FrameRenderer
 
-        model = mujoco.MjModel.from_xml_string(
-            "<mujoco><worldbody><light pos='0 0 3'/><geom type='sphere' size='.2'/></worldbody></mujoco>"
-        )
+        ball = "<mujoco><worldbody><light pos='0 0 3'/><geom size='1'/></worldbody></mujoco>"
+        model = mujoco.MjModel.from_xml_string(ball)
         data = mujoco.MjData(model)
         mujoco.mj_forward(model, data)
         renderer = FrameRenderer(model)
         renderer.render(data)
-        return f"OpenGL by MUJOCO_GL={backend}: {renderer.gl_renderer}"
-    except Exception as error:
-        raise RuntimeError(f"no OpenGL driver works with MUJOCO_GL={backend} ({error}); {_INSTALL}") from error
-
-
-def _loads(library: str) -> bool:
-    try:
-        ctypes.CDLL(library)
-    except OSError:
-        return False
-    return True
+    except (ImportError, FrameError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    print(f"OpenGL draws with {renderer.gl_renderer} (MUJOCO_GL={os.environ.get('MUJOCO_GL', 'unset')}); OpenCV loads")
+    return 0
 
 
 if __name__ == "__main__":
-    try:
-        print(check())
-    except RuntimeError as error:
-        sys.exit(f"worldmodel: {error}")
+    from worldmodel.envs import gl  # this file runs as __main__ beside the module of the package
+
+    sys.exit(gl._main())

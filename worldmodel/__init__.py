@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from worldmodel.encoder import Encoder as Encoder
     from worldmodel.episodes import Episodes as Episodes
     from worldmodel.identifiability import Identifiability as Identifiability
+    from worldmodel.identifiability import certify as certify
     from worldmodel.identifiability import identifiability as identifiability
     from worldmodel.objectives import LeJEPA as LeJEPA
     from worldmodel.store import EpisodeStore as EpisodeStore
@@ -25,6 +26,7 @@ _HOME = {
     "Episodes": "episodes",
     "EpisodeStore": "store",
     "Identifiability": "identifiability",
+    "certify": "identifiability",
     "identifiability": "identifiability",
     "LeJEPA": "objectives",
     "TrainingOptions": "training",

@@ -83,11 +83,6 @@ class LinearGaussianDynamics:
         """How the state is built."""
         return StateLayout(self.history, self.latents, self.actions)
 
-    @cached_property
-    def C(self) -> np.ndarray:
-        """The readout h = C s (m, S)."""
-        return np.eye(self.latents, self.layout.size)
-
     @property
     def radius(self) -> float:
         """Spectral radius of A; above 1 the uncontrolled model diverges."""
@@ -97,6 +92,10 @@ class LinearGaussianDynamics:
         """Return the expected next states (..., S) of states (..., S) and actions (..., a), NumPy or torch."""
         A, B, bias = (like(s, matrix) for matrix in (self.A, self.B, self.bias))
         return s @ A.T + a @ B.T + bias
+
+    def rest(self, h: np.ndarray) -> np.ndarray:
+        """Return the states (B, S) of a rest at embeddings h (B, m), without action."""
+        return self.layout.start(h)
 
     def transformed(self, Q: np.ndarray, b: np.ndarray | None = None) -> "LinearGaussianDynamics":
         """Return the same dynamics in other coordinates, h = Q z + b with Q (m, m) invertible."""

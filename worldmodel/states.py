@@ -44,6 +44,29 @@ class Dynamics(Protocol):
         """Return the next states (..., S) after states (..., S) and actions (..., a)."""
 
 
+class LinearModel(Protocol):
+    """What the planners that need a linear model ask of it: s' = A s + B a + c, the embedding first in s."""
+
+    @property
+    def A(self) -> np.ndarray:
+        """The state's own motion (S, S)."""
+
+    @property
+    def B(self) -> np.ndarray:
+        """What actions do (S, a)."""
+
+    @property
+    def bias(self) -> np.ndarray:
+        """The constant c (S,)."""
+
+    @property
+    def latents(self) -> int:
+        """Dimensions m of the embedding, which is the first m entries of the state."""
+
+    def rest(self, h: np.ndarray) -> np.ndarray:
+        """Return the states (..., S) of a rest at embeddings h (..., m), without action."""
+
+
 @dataclass(frozen=True)
 class StateLayout:
     """The state s_t = (h_t, ..., h_{t-k+1}, a_{t-1}, ..., a_{t-k+1}): single frames hold no velocity, so it looks back.

@@ -1,0 +1,95 @@
+"""The certificate: a bound on the distance to an orthogonal image of the latents, estimated without them.
+
+Theorem 3 of Klindt, LeCun, Balestriero (arXiv 2605.26379): for Gaussian latents with correlation ρ across a pair,
+
+    E‖h - Q z‖² ≤ D + (ε + D)²,   D = δ / (2ρ(1-ρ)),
+    δ = E‖h' - h‖² - 2(1-ρ) tr Cov(h)   (alignment gap),   ε = ‖Cov(h) - I‖_F   (whitening error).
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from worldmodel.intervals import Interval
+from worldmodel.pairs import pair_indices
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """The bound with its parts, each with a 95% interval from a bootstrap over episodes.
+
+    Attributes:
+        alignment_gap: δ; sampling can make it negative, and then D counts as 0.
+        whitening_error: ε.
+        bound: D + (ε + D)².
+        rho: ρ across a pair.
+    """
+
+    alignment_gap: Interval
+    whitening_error: Interval
+    bound: Interval
+    rho: float
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the parts as JSON values."""
+        parts = {name: getattr(self, name).to_json() for name in ("alignment_gap", "whitening_error", "bound")}
+        return parts | {"rho": self.rho}
+
+
+def certificate(
+    h: np.ndarray, offsets: np.ndarray, *, rho: float, lag: int = 1, seed: int = 0, resamples: int = 1_000
+) -> Certificate:
+    """Estimate the certificate from embeddings of held-out episodes.
+
+    Args:
+        h: embeddings (F, m).
+        offsets: frame offsets of the episodes (E + 1,). Pairs of one episode depend on each other, so whole episodes
+            are resampled: many short ones give the tighter interval.
+        rho: correlation of the latents across a pair, in (0, 1).
+        lag: control steps of a pair.
+        seed: of the bootstrap.
+        resamples: of the bootstrap.
+    """
+    if not 0 < rho < 1:
+        raise ValueError(f"rho is {rho:.3g}; the theorem needs it between 0 and 1")
+    h = np.asarray(h, np.float64)
+    h = h - h.mean(0)
+    sums = _episode_sums(h, offsets, lag)
+    estimate = _parts(*(part.sum(0) for part in sums), rho)
+    rng = np.random.default_rng(seed)
+    episodes = len(sums[0])
+    drawn = np.array(
+        [
+            _parts(*(part[chosen].sum(0) for part in sums), rho)
+            for chosen in rng.integers(0, episodes, (resamples, episodes))
+        ]
+    )
+    low, high = np.quantile(drawn, [0.025, 0.975], axis=0)
+    intervals = [Interval(float(mean), float(a), float(b)) for mean, a, b in zip(estimate, low, high, strict=True)]
+    return Certificate(*intervals, rho=rho)
+
+
+def _episode_sums(h: np.ndarray, offsets: np.ndarray, lag: int) -> tuple[np.ndarray, ...]:
+    """Per episode with a pair: Σ‖h' - h‖², pairs, Σh, Σhhᵀ, frames."""
+    rows: list[tuple[Any, ...]] = []
+    for first, end in zip(offsets[:-1], offsets[1:], strict=True):
+        part = h[first:end]
+        pairs = pair_indices(np.array([0, len(part)]), lag)
+        if len(pairs):
+            steps = ((part[pairs + lag] - part[pairs]) ** 2).sum()
+            rows.append((steps, len(pairs), part.sum(0), part.T @ part, len(part)))
+    if not rows:
+        raise ValueError(f"no pairs {lag} control steps apart: every held-out episode is shorter than that")
+    return tuple(np.array(column, np.float64) for column in zip(*rows, strict=True))
+
+
+def _parts(
+    steps: np.ndarray, pairs: np.ndarray, total: np.ndarray, squares: np.ndarray, frames: np.ndarray, rho: float
+) -> tuple[float, float, float]:
+    mean = total / frames
+    covariance = squares / frames - np.outer(mean, mean)
+    gap = float(steps / pairs - 2 * (1 - rho) * np.trace(covariance))
+    whitening = float(np.linalg.norm(covariance - np.eye(len(covariance))))
+    nonlinear = max(gap, 0.0) / (2 * rho * (1 - rho))
+    return gap, whitening, nonlinear + (whitening + nonlinear) ** 2

@@ -1,0 +1,114 @@
+"""Means with 95% intervals: the unit is the seed or the independent task, never the frame."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean and its 95% interval.
+
+    Attributes:
+        mean: the estimate.
+        low: lower end.
+        high: upper end.
+    """
+
+    mean: float
+    low: float
+    high: float
+
+    def to_json(self) -> dict[str, Any]:
+        """Return ``{"mean": ..., "ci95": [low, high]}``."""
+        return {"mean": self.mean, "ci95": [self.low, self.high]}
+
+    def __str__(self) -> str:
+        return f"{self.mean:.3g} [{self.low:.3g}, {self.high:.3g}]"
+
+
+def t_interval(values: Sequence[float] | np.ndarray) -> Interval:
+    """Student's t interval of the mean of independent values (n,), for few seeds.
+
+    >>> print(t_interval([1, 2, 3, 4, 5]))
+    3 [1.04, 4.96]
+    """
+    values = _finite(values)
+    mean = float(values.mean())
+    if len(values) < 2 or np.ptp(values) == 0:
+        return Interval(mean, mean, mean)
+    low, high = stats.t.interval(0.95, len(values) - 1, mean, stats.sem(values))
+    return Interval(mean, float(low), float(high))
+
+
+def wilson(successes: int, trials: int) -> Interval:
+    """Wilson's interval of a success rate.
+
+    >>> print(wilson(7, 10))
+    0.7 [0.397, 0.892]
+    """
+    interval = stats.binomtest(successes, trials).proportion_ci(0.95, method="wilson")
+    return Interval(successes / trials, float(interval.low), float(interval.high))
+
+
+def bootstrap(
+    values: np.ndarray,
+    statistic: Callable[[np.ndarray], float | np.ndarray] = np.mean,
+    *,
+    seed: int = 0,
+    resamples: int = 2_000,
+) -> Interval:
+    """Percentile bootstrap over independent units: the rows of ``values`` (units, ...) are drawn with replacement.
+
+    Args:
+        values: one row per task, chain or seed.
+        statistic: of resampled rows.
+        seed: of the resampling.
+        resamples: how often.
+    """
+    values = np.asarray(values, np.float64)
+    rng = np.random.default_rng(seed)
+    drawn = [float(statistic(values[rng.integers(0, len(values), len(values))])) for _ in range(resamples)]
+    low, high = np.quantile(drawn, [0.025, 0.975])
+    return Interval(float(statistic(values)), float(low), float(high))
+
+
+@dataclass(frozen=True)
+class Equivalence:
+    """Outcome of two one-sided tests (TOST).
+
+    Attributes:
+        margin: differences up to this are called equivalent.
+        p: the larger of the two one-sided p values; equivalent at the 5% level when below 0.05.
+    """
+
+    margin: float
+    p: float
+
+    @property
+    def equivalent(self) -> bool:
+        """Whether the mean lies within the margin, at the 5% level."""
+        return self.p < 0.05
+
+
+def equivalence(differences: Sequence[float] | np.ndarray, margin: float) -> Equivalence:
+    """Test whether the mean of paired differences (n,) lies within ±margin (two one-sided t tests).
+
+    A difference that is "not significant" shows nothing; this shows equivalence, for the margin that is stated.
+    """
+    values = _finite(differences)
+    if np.ptp(values) == 0:
+        return Equivalence(margin, 0.0 if abs(values[0]) < margin else 1.0)
+    lower = stats.ttest_1samp(values, -margin, alternative="greater").pvalue
+    upper = stats.ttest_1samp(values, margin, alternative="less").pvalue
+    return Equivalence(margin, float(max(lower, upper)))
+
+
+def _finite(values: Sequence[float] | np.ndarray) -> np.ndarray:
+    array = np.asarray(values, np.float64)
+    if not len(array) or not np.isfinite(array).all():
+        raise ValueError("an interval needs at least one value, all of them finite")
+    return array
