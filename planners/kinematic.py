@@ -1,0 +1,73 @@
+"""Kinematic plans: a straight line in the embedding, decoded to poses, beside the same line on the true latents."""
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from worldmodel.encoder import Encoder
+from worldmodel.envs.goals import GoalTasks
+from worldmodel.envs.suite import SuiteEnv
+from worldmodel.planners.compare import PlanOutcome, judge_path
+from worldmodel.planners.decoders import Decoder
+from worldmodel.planners.straight_line import StraightLine
+
+
+@dataclass(frozen=True)
+class KinematicPlans:
+    """Plans of N tasks as latents (N, K + 1, n), with their judgement.
+
+    Attributes:
+        tasks: start-goal pairs.
+        embedding: paths planned in the embedding, decoded.
+        oracle: paths planned on the true latents by the same code.
+        outcomes: one row per planner: embedding, oracle, random baseline.
+    """
+
+    tasks: GoalTasks
+    embedding: np.ndarray
+    oracle: np.ndarray
+    outcomes: tuple[PlanOutcome, ...]
+
+
+def plan_kinematic(
+    encoder: Encoder, decoder: Decoder, env: SuiteEnv, tasks: GoalTasks, planner: StraightLine, seed: int = 0
+) -> KinematicPlans:
+    """Plan every task from the frames of its start and goal, and on the true latents.
+
+    The random baseline goes straight to the goal of another task.
+
+    Args:
+        encoder: frames to embeddings.
+        decoder: embeddings to latents, fitted on training episodes.
+        env: draws the frames of start and goal; nothing else of it is used.
+        tasks: start-goal pairs.
+        planner: what plans, in the embedding and on the latents alike.
+        seed: of the baseline and the bootstrap.
+    """
+    start, goal = frames_at(env, tasks.start), frames_at(env, tasks.goal)
+
+    begin = time.perf_counter()
+    path = decoder(planner.plan(encoder.encode(start), encoder.encode(goal)))
+    embedding_ms = 1e3 * (time.perf_counter() - begin) / len(tasks)
+
+    begin = time.perf_counter()
+    oracle = planner.plan(tasks.start, tasks.goal)
+    oracle_ms = 1e3 * (time.perf_counter() - begin) / len(tasks)
+
+    others = np.random.default_rng(seed).permutation(len(tasks))
+    random = planner.plan(tasks.start, np.roll(tasks.goal[others], 1, axis=0)[np.argsort(others)])
+    spec = env.latent_spec
+    outcomes = (
+        judge_path("straight-line", "embedding", spec, tasks, path, oracle, embedding_ms, seed=seed),
+        judge_path("straight-line", "oracle", spec, tasks, oracle, oracle, oracle_ms, seed=seed),
+        judge_path("random", "none", spec, tasks, random, oracle, 0.0, seed=seed),
+    )
+    return KinematicPlans(tasks, path, oracle, outcomes)
+
+
+def frames_at(env: SuiteEnv, latents: np.ndarray) -> np.ndarray:
+    """Draw the frames of latents (..., n), at rest: (..., H, W, 3) uint8."""
+    qpos = env.latent_spec.to_qpos(latents, env.physics.data.qpos)
+    frames = env.renderer.render_poses(qpos.reshape(-1, qpos.shape[-1]), env.physics.data.ptr)
+    return frames.reshape(*latents.shape[:-1], *frames.shape[1:])
