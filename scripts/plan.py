@@ -11,10 +11,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
+import gymnasium as gym
+import numpy as np
 import tyro
 
+import worldmodel as wm
+from worldmodel.agents import LatentOU, collect
+from worldmodel.devices import resolve_device
+from worldmodel.encoder import Encoder
+from worldmodel.envs import SuiteEnv, make
+from worldmodel.envs.goals import sample_tasks
+from worldmodel.episodes import Episodes
+from worldmodel.history import TrainingHistory
+from worldmodel.planners.decoders import Decoder, NearestDecoder, linear_decoder
+from worldmodel.planners.kinematic import plan_kinematic
+from worldmodel.planners.straight_line import StraightLine
 from worldmodel.scripts import cli, plan_report
 from worldmodel.scripts.cli import console
+from worldmodel.stages import Stage, run_stage
+from worldmodel.store import load_episodes
+from worldmodel.training import TrainingOptions
 
 Budget = Literal["smoke", "quick", "default", "thorough"]
 
@@ -25,14 +41,14 @@ class Sizes:
 
     frames: int
     steps: int
-    chain: int = 100
+    batch_size: int = 128
 
 
 BUDGETS: dict[Budget, Sizes] = {
-    "smoke": Sizes(frames=2_000, steps=40),
+    "smoke": Sizes(frames=4_000, steps=60),
     "quick": Sizes(frames=10_000, steps=300),
     "default": Sizes(frames=20_000, steps=800),
-    "thorough": Sizes(frames=40_000, steps=2_400),
+    "thorough": Sizes(frames=40_000, steps=2_000, batch_size=256),
 }
 
 
@@ -43,14 +59,14 @@ class PlanOptions:
     Attributes:
         env: a DeepMind Control task: reacher, point_mass, cartpole, reacher-easy, ...
         budget: smoke (does it run?), quick (a first look), default, thorough (the best numbers).
-        encoder: folder of a trained encoder to use instead of training one.
+        encoder: folder of a trained encoder, to use instead of training one.
         rho: correlation of every latent across one control step of the Ornstein-Uhlenbeck data.
-        latents: dimensions of the embedding (default: as many as the task's latents).
+        latents: dimensions of the embedding (default: as many as the task has latents).
         tasks: start-goal pairs that are planned and judged.
         plan_steps: steps of a plan.
-        decoder: how an embedding is read as joint angles: by a fitted linear map, or by its nearest frames.
-        size: height and width of a frame, pixels.
-        camera: the camera's number or name.
+        decoder: how an embedding is read as joint angles: by a fitted linear map, or by its nearest training frames.
+        size: height and width of a frame in pixels, a multiple of 16.
+        camera: the camera, by number or name.
         processes: processes that collect; 0 means one per core.
         seed: decides data, training and tasks.
         device: where the encoder is trained.
@@ -69,5 +85,163 @@ class PlanOptions:
     camera: int | str = 0
     processes: int = 0
     seed: int = 0
-    device: Literal["auto", "cpu", "cuda"] = "auto"
+    device: str = "auto"
     out: Path | None = None
+
+
+@dataclass(frozen=True)
+class Embeddings:
+    """Embeddings of the training and of the held-out episodes, (F, m) each."""
+
+    train: np.ndarray
+    heldout: np.ndarray
+
+
+def main(options: Annotated[PlanOptions, tyro.conf.arg(name="")]) -> None:
+    """Collect, train, measure, plan, and show it beside the oracle."""
+    start = time.perf_counter()
+    with _environment(options) as env:  # bad input ends here, before any long work
+        suite = env.unwrapped
+        assert isinstance(suite, SuiteEnv)
+        given = None if options.encoder is None else _given_encoder(options.encoder, options.size)
+        resolve_device(options.device)
+        planner = StraightLine(options.plan_steps)
+        rng = np.random.default_rng([options.seed, 1])
+        tasks = sample_tasks(suite.latent_spec, options.tasks, rng)
+        out = cli.run_folder(options.out, f"plan-{options.env}")
+        _announce(options, suite, out)
+
+        collected = _collect(options, out)
+        episodes = load_episodes(collected.folder / "episodes")
+        trained = None if given else _train(options, out, collected, episodes, suite)
+        encoder = given or Encoder.load(_folder(trained) / "encoder")
+        embeddings = _embed(out, collected, trained, options, encoder, episodes)
+
+        ceiling = suite.latent_spec.ceiling().tolist()
+        report = wm.measure(
+            embeddings.train, episodes.train.latents, embeddings.heldout, episodes.heldout.latents, ceiling
+        )
+        rho = float(np.mean(episodes.card.rho))
+        proof = wm.certificate(embeddings.heldout, episodes.heldout.offsets, rho=rho, seed=options.seed)
+        begin = time.perf_counter()
+        env.reset(seed=options.seed)
+        decoder = _decoder(options, embeddings, episodes)
+        plans = plan_kinematic(encoder, decoder, suite, tasks, planner, seed=options.seed)
+        plan_seconds = time.perf_counter() - begin
+
+        seconds = {
+            "collect": collected.seconds,
+            "train": trained.seconds if trained else 0.0,
+            "dynamics": 0.0,
+            "plan": plan_seconds,
+            "total": time.perf_counter() - start,
+        }
+        history = TrainingHistory.load(trained.folder / "history.json") if trained else None
+        plan_report.draw(out, suite, episodes, embeddings.train, embeddings.heldout, history, plans)
+        plan_report.show(suite.latent_spec.names, report, proof, plans)
+        result = plan_report.write_result(out, options, episodes.card, encoder, report, proof, plans, seconds)
+    console.print(f"\nFigures, film and numbers: {out}")
+    console.print(str(result), soft_wrap=True, highlight=False)
+
+
+def _environment(options: PlanOptions) -> gym.Env[np.ndarray, np.ndarray]:
+    return make(options.env, height=options.size, width=options.size, camera=options.camera)
+
+
+def _given_encoder(folder: Path, size: int) -> Encoder:
+    encoder = Encoder.load(folder)
+    if encoder.frame_size != (size, size):
+        height, width = encoder.frame_size
+        raise ValueError(f"the encoder in {folder} takes {height}x{width} frames: give --size {height}")
+    return encoder
+
+
+def _announce(options: PlanOptions, suite: SuiteEnv, out: Path) -> None:
+    spec = suite.latent_spec
+    console.print(f"{suite.domain}-{suite.task}: latents {', '.join(spec.names)}; budget {options.budget}; into {out}")
+    for joint, reason in spec.left_out.items():
+        console.print(f"  left out: {joint} ({reason})", highlight=False)
+
+
+def _collect(options: PlanOptions, out: Path) -> Stage:
+    frames = BUDGETS[options.budget].frames
+    key = {
+        "env": options.env,
+        "explorer": LatentOU(options.rho),
+        "frames": frames,
+        "seed": options.seed,
+        "size": options.size,
+        "camera": options.camera,
+    }
+
+    def build(folder: Path) -> None:
+        collect(
+            options.env,
+            LatentOU(options.rho),
+            frames,
+            folder / "episodes",
+            seed=options.seed,
+            processes=options.processes,
+            height=options.size,
+            width=options.size,
+            camera=options.camera,
+        )
+
+    return _tell(run_stage(out, "collect", key, build))
+
+
+def _train(options: PlanOptions, out: Path, collected: Stage, episodes: Episodes, suite: SuiteEnv) -> Stage:
+    sizes = BUDGETS[options.budget]
+    training = TrainingOptions(steps=sizes.steps, batch_size=sizes.batch_size)
+    latents, objective = options.latents or suite.latent_spec.n, wm.LeJEPA()
+    key = {
+        "data": collected.digest,
+        "latents": latents,
+        "objective": objective,
+        "training": training,
+        "seed": options.seed,
+    }
+
+    def build(folder: Path) -> None:
+        encoder = wm.fit_encoder(
+            episodes, latents, objective, training, device=options.device, seed=options.seed, out=folder
+        )
+        encoder.save_pretrained(folder / "encoder")
+
+    return _tell(run_stage(out, "train", key, build))
+
+
+def _embed(
+    out: Path, collected: Stage, trained: Stage | None, options: PlanOptions, encoder: Encoder, episodes: Episodes
+) -> Embeddings:
+    """Embed all frames; kept on disk for an encoder that was trained here."""
+
+    def build(folder: Path) -> None:
+        parts = {name: encoder.encode(getattr(episodes, name).frames) for name in ("train", "heldout")}
+        for name, h in parts.items():
+            np.save(folder / f"{name}.npy", h, allow_pickle=False)
+
+    weights = trained.digest if trained else cli.file_digest(options.encoder / "model.safetensors")  # type: ignore[operator]
+    stage = _tell(run_stage(out, "embed", {"data": collected.digest, "encoder": weights}, build))
+    return Embeddings(*(np.load(stage.folder / f"{name}.npy", allow_pickle=False) for name in ("train", "heldout")))
+
+
+def _decoder(options: PlanOptions, embeddings: Embeddings, episodes: Episodes) -> Decoder:
+    if options.decoder == "linear":
+        return linear_decoder(embeddings.train, episodes.train.latents)
+    return NearestDecoder(embeddings.train, episodes.train.latents)
+
+
+def _tell(stage: Stage) -> Stage:
+    how = f"kept from an earlier run ({stage.seconds:.0f} s then)" if stage.cached else f"done in {stage.seconds:.0f} s"
+    console.print(f"{stage.name}: {how}", highlight=False)
+    return stage
+
+
+def _folder(stage: Stage | None) -> Path:
+    assert stage is not None
+    return stage.folder
+
+
+if __name__ == "__main__":
+    cli.run(main, "plan")

@@ -1,61 +1,155 @@
-"""What `scripts/plan.py` shows and leaves behind: the tables, `result.json`, the figures and the film."""
+"""What `scripts/plan.py` shows and leaves behind: tables, `result.json`, figures and a film."""
 
 from collections.abc import Sequence
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from rich.table import Table
 
+from worldmodel import figures
+from worldmodel.certificate import Certificate
+from worldmodel.datacard import DataCard
+from worldmodel.encoder import Encoder
+from worldmodel.envs import SuiteEnv
+from worldmodel.episodes import Episodes
+from worldmodel.files import write_json
+from worldmodel.history import TrainingHistory
 from worldmodel.identifiability import Identifiability
-from worldmodel.planners.compare import PlanOutcome
-from worldmodel.scripts.cli import console
+from worldmodel.intervals import Interval
+from worldmodel.planners.compare import effort
+from worldmodel.planners.kinematic import KinematicPlans, frames_at
+from worldmodel.scripts.cli import console, to_plain
+from worldmodel.versions import versions
+from worldmodel.video import side_by_side, write_mp4
+
+if TYPE_CHECKING:
+    from worldmodel.scripts.plan import PlanOptions
+
+_FILMED = 5  # tasks
 
 
-def encoder_table(names: Sequence[str], report: Identifiability) -> Table:
-    """Lay out how well each latent is identified, beside the best that any encoder could reach."""
-    table = Table(title="Linear identifiability on held-out episodes", title_justify="left")
-    for column in ("latent", "R² from h", "ceiling", "R² of h from z"):
-        table.add_column(column, justify="left" if column == "latent" else "right")
+def show(names: Sequence[str], report: Identifiability, proof: Certificate, plans: KinematicPlans) -> None:
+    """Print how well the state is identified, and what the plans reached."""
+    console.print()
+    console.print(_encoder_table(names, report))
+    console.print(
+        f"orthogonality error {report.orthogonality_error:.3f}; true E‖h - Qz‖² {report.true_error:.4f}, certified "
+        f"without the true state to be at most {proof.bound.mean:.3f} [{proof.bound.low:.3f}, {proof.bound.high:.3f}]",
+        highlight=False,
+    )
+    console.print()
+    console.print(_plans_table(plans))
+    test = plans.outcomes[0].equivalence
+    if test is not None:
+        verdict = "equivalent to the oracle's" if test.equivalent else "not shown to be equivalent to the oracle's"
+        console.print(f"effort: {verdict} within {test.margin:.0%} (TOST p = {test.p:.2g})", highlight=False)
+
+
+def _encoder_table(names: Sequence[str], report: Identifiability) -> Table:
+    table = _table("Linear identifiability, held-out episodes", "latent", "R² of z from h", "ceiling", "R² of h from z")
     for index, name in enumerate(names):
-        table.add_row(name, f"{report.r2_per_latent[index]:.4f}", f"{report.ceiling_per_latent[index]:.4f}", "")
+        ceiling = f"{report.ceiling_per_latent[index]:.4f}" if report.ceiling_per_latent else "–"
+        table.add_row(name, f"{report.r2_per_latent[index]:.4f}", ceiling, "")
     table.add_section()
-    table.add_row("all", f"{report.r2_hz:.4f}", "", f"{report.r2_zh:.4f}")
+    table.add_row("mean", f"{report.r2_hz:.4f}", "", f"{report.r2_zh:.4f}")
     return table
 
 
-def plans_table(plans: Sequence[PlanOutcome]) -> Table:
-    """Lay out every planner on the embedding beside its oracle twin and the random baseline."""
-    table = Table(title="Plans, mean and 95% interval over tasks", title_justify="left")
-    for column in ("planner", "state", "tasks", "success", "effort ÷ oracle", "cost ÷ oracle", "path RMS", "ms/plan"):
-        table.add_column(column, justify="left" if column in ("planner", "state") else "right")
-    for plan in plans:
-        row: dict[str, Any] = plan.to_json()
+def _plans_table(plans: KinematicPlans) -> Table:
+    title = f"Kinematic plans of {len(plans.tasks)} tasks, mean and 95% interval"
+    table = _table(
+        title, "planner", "on", "success", "effort ÷ oracle", "cost ÷ oracle", "path RMS", "goal error", "ms"
+    )
+    for plan in plans.outcomes:
         table.add_row(
             plan.planner,
             plan.state,
-            str(plan.tasks),
-            interval_text(row["success"], 2),
-            interval_text(row["effort_ratio"], 3),
-            interval_text(row["cost_ratio"], 3),
-            interval_text(row["path_rms"], 4),
-            f"{plan.plan_ms:.3f}",
+            _text(plan.success, 2),
+            _text(plan.effort_ratio, 3),
+            _text(plan.cost_ratio, 3),
+            _text(plan.path_rms, 3),
+            _text(plan.goal_error, 3),
+            f"{plan.plan_ms:.2f}",
         )
     return table
 
 
-def interval_text(interval: dict[str, Any] | None, digits: int) -> str:
-    """Write an interval as ``mean [low, high]``.
+def write_result(
+    out: Path,
+    options: "PlanOptions",
+    card: DataCard,
+    encoder: Encoder,
+    report: Identifiability,
+    proof: Certificate,
+    plans: KinematicPlans,
+    seconds: dict[str, float],
+) -> Path:
+    """Write ``result.json``: all numbers of the run."""
+    data = card.to_json()
+    result: dict[str, Any] = {
+        "env": card.env,
+        "seed": options.seed,
+        "options": vars(options),
+        "versions": versions(),
+        "wall_seconds": seconds,
+        "data": {key: data[key] for key in ("explorer", "frames", "rho", "gaussianity", "render_ms_per_frame")},
+        "encoder": {"latents": encoder.latents, **report.to_json(), "certificate": proof.to_json()},
+        "excluded_tasks": plans.tasks.excluded,
+        "plans": [plan.to_json() for plan in plans.outcomes],
+    }
+    return write_json(out / "result.json", to_plain(result))
 
-    >>> interval_text({"mean": 1.02, "ci95": [1.01, 1.03]}, 2)
-    '1.02 [1.01, 1.03]'
-    """
+
+def draw(
+    out: Path,
+    env: SuiteEnv,
+    episodes: Episodes,
+    h_train: np.ndarray,
+    h_heldout: np.ndarray,
+    history: TrainingHistory | None,
+    plans: KinematicPlans,
+) -> None:
+    """Draw the figures and the film."""
+    names = env.latent_spec.names
+    spread = np.linspace(0, episodes.num_frames - 1, 40).astype(int)
+    title = f"{episodes.card.env}, {episodes.card.explorer}: 40 of {episodes.num_frames} frames"
+    figures.save_figure(figures.frame_sheet(episodes.frames[spread], title), out / "frames.png")
+    if history is not None:
+        figures.save_figure(figures.training_curve(history), out / "training.png")
+    scatter = figures.identifiability_scatter(
+        h_train, episodes.train.latents, h_heldout, episodes.heldout.latents, names
+    )
+    figures.save_figure(scatter, out / "identifiability.png")
+    figures.save_figure(figures.plan_paths(plans.oracle, plans.embedding, names), out / "paths.png")
+
+    ratio = effort(env.latent_spec, plans.embedding) / effort(env.latent_spec, plans.oracle)
+    mean = plans.outcomes[0].effort_ratio
+    if mean is not None:
+        figure = figures.ratio_histogram(ratio, mean.mean, mean.low, mean.high, "control effort ÷ oracle's, per task")
+        figures.save_figure(figure, out / "effort.png")
+
+    oracle, embedding = (frames_at(env, paths[:_FILMED]) for paths in (plans.oracle, plans.embedding))
+    strip = figures.film_strip(oracle[0], embedding[0], "Straight line of the first task")
+    figures.save_figure(strip, out / "plan.png")
+    clips = [_with_pauses(frames) for frames in (oracle, embedding)]
+    write_mp4(out / "plan.mp4", side_by_side(clips, ["oracle (true state)", "embedding (pixels)"]), fps=15)
+
+
+def _with_pauses(frames: np.ndarray, pause: int = 8) -> np.ndarray:
+    """Join the clips (N, T, H, W, 3) of several tasks, holding the last frame of each."""
+    held = np.concatenate([frames, np.repeat(frames[:, -1:], pause, axis=1)], axis=1)
+    return held.reshape(-1, *frames.shape[2:])
+
+
+def _table(title: str, *columns: str) -> Table:
+    table = Table(title=title, title_justify="left")
+    for column in columns:
+        table.add_column(column, justify="left" if column in ("latent", "planner", "on") else "right")
+    return table
+
+
+def _text(interval: Interval | None, digits: int) -> str:
     if interval is None:
         return "–"
-    low, high = interval["ci95"]
-    return f"{interval['mean']:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
-
-
-def show(*tables: Table) -> None:
-    """Print tables, one blank line before each."""
-    for table in tables:
-        console.print()
-        console.print(table)
+    return f"{interval.mean:.{digits}f} [{interval.low:.{digits}f}, {interval.high:.{digits}f}]"

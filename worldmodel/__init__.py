@@ -11,11 +11,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from worldmodel.certificate import certificate as certificate
     from worldmodel.encoder import Encoder as Encoder
     from worldmodel.episodes import Episodes as Episodes
     from worldmodel.identifiability import Identifiability as Identifiability
     from worldmodel.identifiability import certify as certify
     from worldmodel.identifiability import identifiability as identifiability
+    from worldmodel.identifiability import measure as measure
     from worldmodel.objectives import LeJEPA as LeJEPA
     from worldmodel.store import EpisodeStore as EpisodeStore
     from worldmodel.training import TrainingOptions as TrainingOptions
@@ -26,6 +28,8 @@ _HOME = {
     "Episodes": "episodes",
     "EpisodeStore": "store",
     "Identifiability": "identifiability",
+    "certificate": "certificate",
+    "measure": "identifiability",
     "certify": "identifiability",
     "identifiability": "identifiability",
     "LeJEPA": "objectives",

@@ -7,6 +7,7 @@ Theorem 3 of Klindt, LeCun, Balestriero (arXiv 2605.26379): for Gaussian latents
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -73,7 +74,7 @@ def certificate(
 def _episode_sums(h: np.ndarray, offsets: np.ndarray, lag: int) -> tuple[np.ndarray, ...]:
     """Per episode with a pair: Σ‖h' - h‖², pairs, Σh, Σhhᵀ, frames."""
     rows: list[tuple[Any, ...]] = []
-    for first, end in zip(offsets[:-1], offsets[1:], strict=True):
+    for first, end in pairwise(offsets):
         part = h[first:end]
         pairs = pair_indices(np.array([0, len(part)]), lag)
         if len(pairs):

@@ -7,7 +7,7 @@ _PACKAGES = ("worldmodel", "dm_control", "gymnasium", "mujoco", "numpy", "shimmy
 
 
 def versions() -> dict[str, str]:
-    """Return the version of Python and of every package that decides what a run gives; those not installed are left out.
+    """Return the versions of Python and of the packages that decide what a run gives, as far as installed.
 
     >>> "numpy" in versions()
     True

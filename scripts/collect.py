@@ -1,0 +1,88 @@
+"""Collect episodes into a folder.
+
+python scripts/collect.py --env reacher --explorer latent-ou:0.9 --frames 20000 --out data/reacher
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+from rich.table import Table
+
+from worldmodel.agents import collect, explorer
+from worldmodel.datacard import DataCard
+from worldmodel.scripts import cli
+from worldmodel.scripts.cli import console
+from worldmodel.store import Mode
+
+
+@dataclass(frozen=True)
+class CollectOptions:
+    """Options of a collection.
+
+    Attributes:
+        env: a DeepMind Control task: reacher, point_mass, cartpole-swingup, ...
+        explorer: what moves the simulator: latent-ou:RHO, action-ou:STD:SECONDS or random.
+        frames: frames to collect; more than the folder holds extends it.
+        length: frames of an episode (default: 100 posed ones, or 4 s driven).
+        size: height and width of a frame in pixels.
+        camera: the camera, by number or name.
+        frame_skip: control steps that an action lasts.
+        processes: worker processes; 0 means one per core.
+        mode: what to do with a folder that exists: resume or extend it, overwrite it, or refuse.
+        seed: decides all data.
+        out: folder of the data set (default: data/<env>).
+    """
+
+    env: str = "reacher"
+    explorer: str = "latent-ou:0.9"
+    frames: int = 20_000
+    length: int | None = None
+    size: int = 64
+    camera: int | str = 0
+    frame_skip: int = 1
+    processes: int = 0
+    mode: Mode = "append"
+    seed: int = 0
+    out: Path | None = None
+
+
+def main(options: Annotated[CollectOptions, tyro.conf.arg(name="")]) -> None:
+    """Collect, and print the data card."""
+    out = options.out or Path("data") / options.env
+    episodes = collect(
+        options.env,
+        explorer(options.explorer),
+        options.frames,
+        out,
+        seed=options.seed,
+        length=options.length,
+        processes=options.processes,
+        mode=options.mode,
+        height=options.size,
+        width=options.size,
+        camera=options.camera,
+        frame_skip=options.frame_skip,
+    )
+    console.print(card_table(episodes.card))
+    console.print(str(out), soft_wrap=True, highlight=False)
+
+
+def card_table(card: DataCard) -> Table:
+    """Lay out a data card, one row per latent."""
+    shape = card.gaussianity
+    title = f"{card.env}, {card.explorer}: {card.episodes} episodes, {card.frames} frames"
+    drawn = "" if card.render_ms_per_frame is None else f"; drawn in {card.render_ms_per_frame:.2f} ms a frame"
+    caption = f"anisotropy {shape.anisotropy:.2f}, coverage {shape.coverage:.2f}{drawn} by {card.gl_renderer}"
+    table = Table(title=title, title_justify="left", caption=caption, caption_justify="left")
+    for column in ("latent", "mean", "std", "rho", "skewness", "excess kurtosis", "distance to Gaussian"):
+        table.add_column(column, justify="left" if column == "latent" else "right")
+    rows = zip(card.mean, card.std, card.rho, shape.skewness, shape.excess_kurtosis, shape.distance, strict=True)
+    for name, values in zip(card.latent_names, rows, strict=True):
+        table.add_row(name, *(f"{value:.3f}" for value in values))
+    return table
+
+
+if __name__ == "__main__":
+    cli.run(main, "collect")

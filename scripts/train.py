@@ -1,0 +1,68 @@
+"""Train an encoder on collected episodes.
+
+python scripts/train.py --data data/reacher --out runs/reacher
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+import worldmodel as wm
+from worldmodel import figures
+from worldmodel.files import write_json
+from worldmodel.scripts import cli
+from worldmodel.scripts.cli import console, to_plain
+from worldmodel.store import load_episodes
+from worldmodel.training import TrainingOptions
+from worldmodel.versions import versions
+
+
+@dataclass(frozen=True)
+class TrainOptions:
+    """Options of a training.
+
+    Attributes:
+        data: folder of a data set, from scripts/collect.py.
+        latents: dimensions of the embedding (default: as many as the data has latents).
+        objective: what is minimised.
+        training: how.
+        seed: decides initial weights, order of pairs and random slices.
+        device: where to train: auto, cpu or cuda.
+        out: output folder (default: runs/train-<data>); training resumes from what lies there.
+    """
+
+    data: Path
+    latents: int | None = None
+    objective: wm.LeJEPA = field(default_factory=wm.LeJEPA)
+    training: TrainingOptions = field(default_factory=TrainingOptions)
+    seed: int = 0
+    device: str = "auto"
+    out: Path | None = None
+
+
+def main(options: Annotated[TrainOptions, tyro.conf.arg(name="")]) -> None:
+    """Train, measure on held-out episodes, and save the encoder."""
+    episodes = load_episodes(options.data)
+    out = cli.run_folder(options.out, f"train-{options.data.name}")
+    latents = options.latents or episodes.latents.shape[1]
+    encoder = wm.fit_encoder(
+        episodes, latents, options.objective, options.training, device=options.device, seed=options.seed, out=out
+    )
+    encoder.save_pretrained(out / "encoder")
+    figures.save_figure(figures.training_curve(encoder.history), out / "training.png")
+    report, proof = wm.identifiability(encoder, episodes), wm.certify(encoder, episodes, lag=options.training.lag)
+    for name, value in zip(episodes.card.latent_names, report.r2_per_latent, strict=True):
+        console.print(f"R² of {name} from h, held-out episodes: {value:.4f}", highlight=False)
+    result = {
+        "options": vars(options) | {"objective": vars(options.objective), "training": vars(options.training)},
+        "versions": versions(),
+        "data": episodes.card.to_json(),
+        "encoder": {"latents": latents, **report.to_json(), "certificate": proof.to_json()},
+    }
+    console.print(str(write_json(out / "result.json", to_plain(result))), soft_wrap=True, highlight=False)
+
+
+if __name__ == "__main__":
+    cli.run(main, "train")
