@@ -1,0 +1,71 @@
+import numpy as np
+import pytest
+
+from worldmodel.datacard import describe
+from worldmodel.episodes import Episode, Episodes, stack
+from worldmodel.pairs import pair_indices, window_indices
+
+IDENTITY = {"env": "e", "explorer": "x", "seed": 0, "dt": 0.02, "latent_names": ("a", "b"), "latent_scales": (1.0, 1.0)}
+
+
+def episode(length: int, value: int = 0) -> Episode:
+    rng = np.random.default_rng(value)
+    frames = np.full((length, 4, 4, 3), value, np.uint8)
+    latents = rng.standard_normal((length, 2)).astype(np.float32)
+    return Episode(frames, rng.standard_normal((length, 4)), latents, np.full((length - 1, 1), value, np.float32))
+
+
+def episodes(*lengths: int) -> Episodes:
+    arrays = stack([episode(length, index) for index, length in enumerate(lengths)])
+    return Episodes(**arrays, card=describe(arrays["latents"], arrays["actions"], arrays["offsets"], **IDENTITY))
+
+
+def test_episodes_of_3_10_and_7_frames_have_11_windows_of_4() -> None:
+    windows = window_indices(episodes(3, 10, 7).offsets, 4)
+    assert windows.tolist() == [*range(3, 10), *range(13, 17)]
+
+
+def test_no_pair_crosses_an_episode() -> None:
+    data = episodes(3, 10, 7)
+    owner = data.frames[:, 0, 0, 0]
+    for lag in (1, 2, 6, 9):
+        first = pair_indices(data.offsets, lag)
+        assert (owner[first] == owner[first + lag]).all() and len(first) == sum(max(0, n - lag) for n in (3, 10, 7))
+
+
+def test_a_lag_below_one_is_refused() -> None:
+    with pytest.raises(ValueError, match="at least 1"):
+        pair_indices(np.array([0, 3]), 0)
+
+
+def test_actions_are_those_of_their_episode() -> None:
+    for index, part in enumerate(episodes(3, 10, 7)):
+        assert (part.actions == index).all() and len(part.actions) == len(part.frames) - 1
+
+
+def test_an_episode_needs_one_action_less_than_frames() -> None:
+    good = episode(5)
+    with pytest.raises(ValueError, match="4 actions"):
+        Episode(good.frames, good.states, good.latents, np.zeros((5, 1), np.float32))
+
+
+def test_nan_is_refused() -> None:
+    good = episode(5)
+    with pytest.raises(ValueError, match="not finite"):
+        Episode(good.frames, np.full((5, 4), np.nan), good.latents, good.actions)
+
+
+def test_splits_are_disjoint_by_episode_and_complete() -> None:
+    data = episodes(*[3] * 23)
+    parts = [set(part.frames[:, 0, 0, 0].tolist()) for part in (data.train, data.selection, data.heldout)]
+    assert sorted(len(part) for part in parts) == [2, 2, 19] and len(set.union(*parts)) == 23
+
+
+def test_too_few_episodes_cannot_be_split() -> None:
+    with pytest.raises(ValueError, match="cannot be split"):
+        _ = episodes(3, 3).heldout
+
+
+def test_no_episodes_is_an_error() -> None:
+    with pytest.raises(ValueError, match="empty"):
+        stack([])
