@@ -1,29 +1,26 @@
 """Frames: pictures of the simulator, many poses drawn into one off-screen buffer and read back at once.
 
-Where the time of one 64×64 frame of Reacher goes on a CPU (Mesa llvmpipe, 2 cores, ms): dm_control's ``physics.render``
+Where the time of a 64×64 frame of Reacher goes on a CPU (Mesa llvmpipe, 2 cores, ms): dm_control's ``physics.render``
 25, of which the shadow map takes 20; without shadows 4.8; without the mirror image in the floor, which draws every
-geom twice, 2.4; with round things made of 16×8 facets instead of 28×16, which look the same at this size, 1.2; without
-multisampling 0.5. Moving the bodies and the scene takes 0.06. Reading back once per batch and not per frame saves 0.5.
+geom twice, 2.4; with round things made of 16 facets instead of 28, which look the same at this size, 1.2; without
+multisampling it would be 0.5. Moving the bodies and the scene takes 0.06.
 """
 
-import atexit
-import math
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import mujoco
 import numpy as np
 
 from worldmodel.envs import gl
+from worldmodel.envs.canvas import Canvas, capacity
 from worldmodel.envs.gl import FrameError
 
 __all__ = ["FrameError", "FrameRenderer"]
 
-_BUFFER_SIDE = 1024  # pixels: larger buffers were no faster and take 40 MB
-_PIXELS_PER_FACET = 4  # facets around a cylinder: height / 4, at least 16, at most what the model asks for
 _GEOM = int(mujoco.mjtObj.mjOBJ_GEOM)
-_STILL = 2.0  # pixels that something has to move before frames that are all alike are taken for frozen ones
+_STILL = 2.0  # pixels that something has to move before frames that are all alike are called frozen
 
 
 class FrameRenderer:
@@ -71,6 +68,7 @@ class FrameRenderer:
         self._camera_id = _camera_id(model, camera)
         self._hidden = _geom_ids(model, hidden_geoms)
         self._shadows, self._antialias, self._reflections = shadows, antialias, reflections
+        self._needs_sensors = bool((model.sensor_type == mujoco.mjtSensor.mjSENS_RANGEFINDER).any())  # drawn as rays
         self._make_scene()
 
     def render(self, data: mujoco.MjData) -> np.ndarray:
@@ -107,7 +105,7 @@ class FrameRenderer:
         if base is not None:
             self._check_data(base)
         frames = np.empty((len(qpos), self.height, self.width, 3), np.uint8)
-        batch = math.prod(self._grid)
+        batch = capacity(self.height, self.width)
         for start in range(0, len(qpos), batch):
             part = slice(start, start + batch)
             frames[part] = gl.call(self._draw_poses, qpos[part], base)
@@ -124,8 +122,8 @@ class FrameRenderer:
     def close(self) -> None:
         """Frees the GL context; more than once does no harm, and the next frame makes a new one."""
         if self._canvas is not None:
-            canvas, self._canvas = self._canvas, None
-            canvas.close()
+            gl.call(self._canvas.free)
+            self._canvas = None
 
     def __enter__(self) -> "FrameRenderer":
         return self
@@ -142,7 +140,7 @@ class FrameRenderer:
         self._make_scene()
 
     def _make_scene(self) -> None:
-        self._canvas: _Canvas | None = None
+        self._canvas: Canvas | None = None
         self._scratch: mujoco.MjData | None = None
         self._scene = mujoco.MjvScene(self.model, maxgeom=10_000)
         self._option = mujoco.MjvOption()
@@ -155,7 +153,118 @@ class FrameRenderer:
         self._scene.flags[mujoco.mjtRndFlag.mjRND_SHADOW] = self._shadows
         self._scene.flags[mujoco.mjtRndFlag.mjRND_REFLECTION] = self._reflections
 
-    @property
-    def _grid(self) -> tuple[int, int]:
-        """Rows and columns of frames that the buffer may hold."""
-        return max(1, _BUFFER_SIDE // self.height), max(1, _BUFFER_SIDE // self.width)
+    def _context(self) -> Canvas:
+        if self._canvas is None:
+            self._canvas = canvas = Canvas(self.model, self.height, self.width, self._antialias, self._shadows)
+            # Whichever thread the garbage collector runs on, the GL thread frees; at exit the canvas sees to it itself.
+            weakref.finalize(self, gl.post, canvas.free).atexit = False
+        return self._canvas
+
+    def _draw(self, count: int, pose: Callable[[int], mujoco.MjData]) -> np.ndarray:
+        canvas = self._context()
+        for index in range(count):
+            self._update_scene(pose(index))
+            canvas.draw(self._scene, index)
+        return canvas.read(count)
+
+    def _update_scene(self, data: mujoco.MjData) -> None:
+        everything = mujoco.mjtCatBit.mjCAT_ALL
+        mujoco.mjv_updateScene(self.model, data, self._option, None, self._camera, everything, self._scene)
+        if self._hidden:
+            for geom in self._scene.geoms[: self._scene.ngeom]:
+                if geom.objtype == _GEOM and geom.objid in self._hidden:
+                    geom.rgba[3] = 0
+
+    def _draw_poses(self, qpos: np.ndarray, base: mujoco.MjData | None) -> np.ndarray:
+        data = self._start_from(base)
+        return self._draw(len(qpos), lambda index: self._pose(data, qpos[index]))
+
+    def _start_from(self, base: mujoco.MjData | None) -> mujoco.MjData:
+        if self._scratch is None:
+            self._scratch = mujoco.MjData(self.model)
+        if base is None:
+            mujoco.mj_resetData(self.model, self._scratch)
+        else:
+            mujoco.mj_copyData(self._scratch, self.model, base)
+        return self._scratch
+
+    def _pose(self, data: mujoco.MjData, qpos: np.ndarray) -> mujoco.MjData:
+        """The part of the forward pass that a picture depends on."""
+        data.qpos[:] = qpos
+        mujoco.mj_normalizeQuat(self.model, data.qpos)
+        if self._needs_sensors:
+            mujoco.mj_forward(self.model, data)
+            return data
+        mujoco.mj_kinematics(self.model, data)
+        mujoco.mj_comPos(self.model, data)  # cameras and lights that follow a centre of mass
+        mujoco.mj_camlight(self.model, data)
+        mujoco.mj_flex(self.model, data)
+        mujoco.mj_tendon(self.model, data)
+        return data
+
+    def _check_data(self, data: mujoco.MjData) -> None:
+        model = self.model
+        if (data.qpos.size, len(data.xpos), len(data.geom_xpos)) != (model.nq, model.nbody, model.ngeom):
+            raise ValueError("the simulator data belong to another model than this renderer's")
+
+    def _refuse_blank(self, frames: np.ndarray) -> None:
+        pixels = frames.reshape(len(frames), -1, 3)
+        blank = (pixels == pixels[:, :1]).all(axis=(1, 2))
+        if self.height * self.width > 1 and blank.any():
+            raise FrameError(
+                f"frame {int(blank.argmax())} is blank, all pixels are {pixels[blank.argmax(), 0].tolist()}: "
+                f"camera {self._camera_id} sees nothing, or the OpenGL context was lost"
+            )
+
+    def _refuse_frozen(self, qpos: np.ndarray, base: mujoco.MjData | None) -> None:
+        """Raises FrameError if a geom in the picture moved by some pixels from one pose to another."""
+        places = []
+        for pose in qpos:
+            self._update_scene(self._pose(self._start_from(base), pose))
+            places.append(self._places())
+        spread = np.ptp(places, axis=0)
+        if np.nanmax(spread, initial=0.0) > _STILL:
+            raise FrameError(
+                f"{len(qpos)} different poses gave one and the same frame: drawing is frozen, or whatever moves is "
+                f"hidden from camera {self._camera_id}"
+            )
+
+    def _places(self) -> np.ndarray:
+        """Pixel that each geom's centre falls on (ngeom, 2), NaN for what is transparent or outside of the frame."""
+        camera = self._scene.camera[0]
+        geoms = [geom for geom in self._scene.geoms[: self._scene.ngeom] if geom.objtype == _GEOM]
+        offset = np.array([geom.pos for geom in geoms]).reshape(-1, 3) - camera.pos
+        depth = offset @ camera.forward
+        with np.errstate(divide="ignore", invalid="ignore"):
+            scale = 1.0 if camera.orthographic else camera.frustum_near / depth
+        axes = np.stack([np.cross(camera.forward, camera.up), camera.up], axis=1)
+        half_height = (camera.frustum_top - camera.frustum_bottom) / 2
+        places = offset @ axes * np.reshape(scale, (-1, 1)) / half_height * (self.height / 2)
+        seen = (depth > 0) & (np.abs(places) < [self.width / 2, self.height / 2]).all(axis=1)
+        seen &= [geom.rgba[3] > 0 for geom in geoms]
+        return np.where(seen[:, None], places, np.nan)
+
+
+def _camera_id(model: mujoco.MjModel, camera: int | str) -> int:
+    names = [model.camera(index).name for index in range(model.ncam)]
+    if isinstance(camera, str):
+        if camera not in names:
+            raise ValueError(f"the model has no camera {camera!r}: {', '.join(names) or 'it has none at all'}")
+        return names.index(camera)
+    if camera == 0 and model.ncam == 0:
+        return -1
+    if not -1 <= camera < model.ncam:
+        raise ValueError(
+            f"the model has no camera {camera}: they go from 0 to {model.ncam - 1}, and -1 is the free one"
+        )
+    return int(camera)
+
+
+def _geom_ids(model: mujoco.MjModel, names: Sequence[str]) -> frozenset[int]:
+    if isinstance(names, str):
+        raise ValueError(f"hidden_geoms is the text {names!r}: it takes several names, ({names!r},)")
+    every = {model.geom(index).name: index for index in range(model.ngeom)}
+    unknown = [name for name in names if name not in every]
+    if unknown:
+        raise ValueError(f"the model has no geom {unknown[0]!r}: {', '.join(name for name in every if name)}")
+    return frozenset(every[name] for name in names)

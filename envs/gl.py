@@ -32,27 +32,28 @@ class FrameError(RuntimeError):
 def configure() -> None:
     """Choose ``MUJOCO_GL`` before mujoco is imported: EGL on a Linux machine without display, else OSMesa.
 
-    What the user set is kept, and where neither library works nothing is set: the simulator runs all the same, and
-    the first frame raises a `FrameError` that says what to install. Two messages of the libraries beneath that no user
+    What the user set is kept. Where neither library works rendering is switched off: the simulator runs all the same,
+    and the first frame raises a `FrameError` that says what to install. Messages of the libraries beneath that no user
     can act on are kept off the terminal.
 
     Raises:
-        ImportError: If the user asks for EGL and EGL does not work; dm_control could not be imported either.
+        ImportError: If the user set a library that does not work; dm_control could not be imported either.
     """
-    warnings.filterwarnings("ignore", message=".*The DISPLAY environment variable is missing")
-    warnings.filterwarnings("ignore", message=".*worldmodel.envs.gl. found in sys.modules", module="runpy")
+    for nuisance in ("The DISPLAY environment variable is missing", "worldmodel.envs.gl. found in sys.modules"):
+        warnings.filterwarnings("ignore", message=f".*{nuisance}")
     absl = logging.getLogger("absl")
     if _is_news not in absl.filters:
         absl.addFilter(_is_news)
-    chosen = os.environ.get("MUJOCO_GL")
-    if chosen == "egl" and sys.platform == "linux" and not _egl_works():
-        raise ImportError(f"MUJOCO_GL=egl is set, but EGL finds no display to draw on: {ADVICE}")
-    if chosen or sys.platform != "linux" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
+    if sys.platform != "linux":
         return
-    if _egl_works():
-        os.environ["MUJOCO_GL"] = "egl"
-    elif _loads(_OSMESA):
-        os.environ["MUJOCO_GL"] = "osmesa"
+    chosen = os.environ.get("MUJOCO_GL")
+    if chosen in _WORKS and not _WORKS[chosen]():
+        problem = f"MUJOCO_GL={chosen} is set, but does not work here: {ADVICE}"
+        if sys.orig_argv[1:3] == ["-m", "worldmodel.envs.gl"]:
+            sys.exit(problem)  # the check says it in one line; anywhere else the place of the import matters too
+        raise ImportError(problem)
+    if not (chosen or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+        os.environ["MUJOCO_GL"] = next((library for library, works in _WORKS.items() if works()), "off")
 
 
 def call(function: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
@@ -97,6 +98,7 @@ def make_context(width: int, height: int) -> "mujoco.GLContext":  # type: ignore
     try:
         context = mujoco.GLContext(width, height)
         context.make_current()
+        driver_name()
     except Exception as error:  # each library has its own: ImportError, AttributeError, EGLError, GLFWError, ...
         backend = os.environ.get("MUJOCO_GL", "unset")
         reason = " ".join(str(error).split()) or type(error).__name__
@@ -111,9 +113,7 @@ class _Thread:
         self._thread = threading.Thread(target=self._serve, name="worldmodel-gl", daemon=True)
         self._thread.start()
 
-    def call(
-        self, function: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
-    ) -> Result:
+    def call(self, function: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
         if os.getpid() != self._process:
             raise FrameError(
                 "this process was forked from one that had already drawn frames, and OpenGL does not survive a fork: "
@@ -147,16 +147,26 @@ os.register_at_fork(after_in_child=lambda: globals().update(_lock=threading.Lock
 def _renderer_name() -> str:
     context = make_context(1, 1)
     try:
-        return driver_string()
+        return driver_name()
     finally:
         context.free()
 
 
-def driver_string() -> str:
+def driver_name() -> str:
     """GL_RENDERER of the context that is current on the calling thread."""
     from OpenGL import GL
 
-    return GL.glGetString(GL.GL_RENDERER).decode()
+    name = GL.glGetString(GL.GL_RENDERER)
+    if name is None:
+        raise FrameError("no OpenGL context is current")
+    return name.decode()
+
+
+def driver_error() -> type[Exception]:
+    """What PyOpenGL raises when the driver refuses a call."""
+    from OpenGL import error
+
+    return error.GLError
 
 
 def _is_news(record: logging.LogRecord) -> bool:
@@ -190,6 +200,9 @@ def _egl_works() -> bool:
         return False
     displays = (platform_display(_EGL_PLATFORM_DEVICE, device, None) for device in devices[: count.value])
     return any(display and initialize(display, None, None) for display in displays)
+
+
+_WORKS: dict[str, Callable[[], bool]] = {"egl": _egl_works, "osmesa": lambda: _loads(_OSMESA) is not None}
 
 
 def _main() -> int:

@@ -47,7 +47,7 @@ def reached(
     spec: LatentSpec,
     latents: np.ndarray,
     goal: np.ndarray,
-    tolerance: Tolerance = Tolerance(),  # noqa: B008 (frozen)
+    tolerance: Tolerance = Tolerance(),
 ) -> np.ndarray:
     """Say where every coordinate of (..., n) lies within the tolerance of the goal, full turns forgotten: (...)."""
     difference = spec.wrap(np.asarray(latents, np.float64) - goal)
@@ -58,7 +58,7 @@ def sample_tasks(
     spec: LatentSpec,
     count: int,
     rng: np.random.Generator,
-    tolerance: Tolerance = Tolerance(),  # noqa: B008 (frozen)
+    tolerance: Tolerance = Tolerance(),
 ) -> GoalTasks:
     """Draw start-goal pairs from the latent law N(0, I), |z| at most 3; starts that meet their goal are left out."""
     if count < 1:

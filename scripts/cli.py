@@ -3,6 +3,7 @@
 import hashlib
 import os
 import sys
+import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,10 @@ import numpy as np
 import tyro
 from rich.console import Console
 
+_LOG_WIDTH = 120  # columns, where output goes to a file or a pipe
 console = Console()
+if not console.is_terminal:
+    console.width = _LOG_WIDTH
 
 
 def run(main: Callable[..., Any] | Mapping[str, Callable[..., Any]], name: str) -> None:
@@ -23,6 +27,7 @@ def run(main: Callable[..., Any] | Mapping[str, Callable[..., Any]], name: str) 
 
     Set ``WORLDMODEL_TRACEBACK=1`` to see where an error was raised.
     """
+    warnings.showwarning = _show_warning
     try:
         if callable(main):
             tyro.cli(main, prog=name)
@@ -36,6 +41,10 @@ def run(main: Callable[..., Any] | Mapping[str, Callable[..., Any]], name: str) 
     except KeyboardInterrupt:
         Console(stderr=True).print(f"{name}: interrupted; the same command goes on from here")
         sys.exit(130)
+
+
+def _show_warning(message: Warning | str, category: type[Warning], *where: Any, **options: Any) -> None:
+    Console(stderr=True).print(f"[yellow]{category.__name__}:[/] {message}", highlight=False, soft_wrap=True)
 
 
 def run_folder(out: Path | None, default: str) -> Path:

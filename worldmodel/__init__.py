@@ -1,6 +1,6 @@
 """From pixels to a plan, with proof: the learned world model.
 
-Names load on first use, so that a process that only renders or steps a simulator never imports torch.
+What needs torch loads on first use, so that a process that only renders or steps a simulator never waits for it.
 
 >>> import worldmodel as wm
 >>> wm.LeJEPA(weight=0.05).weight
@@ -10,38 +10,42 @@ Names load on first use, so that a process that only renders or steps a simulato
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from worldmodel.certificate import certificate as certificate
-    from worldmodel.encoder import Encoder as Encoder
-    from worldmodel.episodes import Episodes as Episodes
-    from worldmodel.identifiability import Identifiability as Identifiability
-    from worldmodel.identifiability import certify as certify
-    from worldmodel.identifiability import identifiability as identifiability
-    from worldmodel.identifiability import measure as measure
-    from worldmodel.objectives import LeJEPA as LeJEPA
-    from worldmodel.store import EpisodeStore as EpisodeStore
-    from worldmodel.training import TrainingOptions as TrainingOptions
-    from worldmodel.training import fit_encoder as fit_encoder
+from worldmodel.certificate import Certificate, certificate
+from worldmodel.episodes import Episode, Episodes
+from worldmodel.identifiability import Identifiability, certify, identifiability, measure
+from worldmodel.store import EpisodeStore, load_episodes
 
-_HOME = {
+if TYPE_CHECKING:
+    from worldmodel.encoder import Encoder
+    from worldmodel.objectives import LeJEPA
+    from worldmodel.training import TrainingOptions, fit_encoder
+
+_NEEDS_TORCH = {
     "Encoder": "encoder",
-    "Episodes": "episodes",
-    "EpisodeStore": "store",
-    "Identifiability": "identifiability",
-    "certificate": "certificate",
-    "measure": "identifiability",
-    "certify": "identifiability",
-    "identifiability": "identifiability",
     "LeJEPA": "objectives",
     "TrainingOptions": "training",
     "fit_encoder": "training",
 }
-__all__ = sorted(_HOME)
+
+__all__ = [
+    "Certificate",
+    "Encoder",
+    "Episode",
+    "EpisodeStore",
+    "Episodes",
+    "Identifiability",
+    "LeJEPA",
+    "TrainingOptions",
+    "certificate",
+    "certify",
+    "fit_encoder",
+    "identifiability",
+    "load_episodes",
+    "measure",
+]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
+    if name not in _NEEDS_TORCH:
         raise AttributeError(f"module 'worldmodel' has no attribute {name!r}")
-    value = getattr(import_module(f"worldmodel.{_HOME[name]}"), name)
-    globals()[name] = value  # also where a function and its module share a name
-    return value
+    return getattr(import_module(f"worldmodel.{_NEEDS_TORCH[name]}"), name)

@@ -1,6 +1,8 @@
 """The pixel encoder: uint8 frames in, embeddings out."""
 
 from collections.abc import Sequence
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 from typing import Self
 
@@ -110,7 +112,8 @@ class Encoder(nn.Module, PyTorchModelHubMixin, tags=["world-model", "lejepa"]):
             if not (folder / name).is_file():
                 raise ValueError(f"{folder} is not an encoder: it has no {name} (save one with save_pretrained)")
         try:
-            return cls.from_pretrained(folder, strict=True)
+            with redirect_stdout(StringIO()):  # the hub announces on standard output that it reads a folder
+                return cls.from_pretrained(folder, strict=True)
         except (SafetensorError, RuntimeError, TypeError, KeyError, ValueError) as error:
             raise ValueError(f"{folder} does not hold an encoder of this version: {error}") from error
 

@@ -5,14 +5,16 @@ Maps are fitted on training episodes and scored on held-out ones (Klindt, LeCun,
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from worldmodel.certificate import Certificate, certificate
-from worldmodel.encoder import Encoder
 from worldmodel.episodes import Episodes
 from worldmodel.linear import fit_affine, r2_score
+
+if TYPE_CHECKING:
+    from worldmodel.encoder import Encoder
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class Identifiability:
         return {name: list(value) if isinstance(value, tuple) else value for name, value in vars(self).items()}
 
 
-def identifiability(encoder: Encoder, episodes: Episodes, ceiling: Sequence[float] | None = None) -> Identifiability:
+def identifiability(encoder: "Encoder", episodes: Episodes, ceiling: Sequence[float] | None = None) -> Identifiability:
     """Measure an encoder: maps are fitted on ``episodes.train`` and scored on ``episodes.heldout``.
 
     Args:
@@ -87,7 +89,9 @@ def procrustes(h: np.ndarray, z: np.ndarray) -> np.ndarray:
     return left @ right
 
 
-def certify(encoder: Encoder, episodes: Episodes, lag: int = 1, rho: float | None = None, seed: int = 0) -> Certificate:
+def certify(
+    encoder: "Encoder", episodes: Episodes, lag: int = 1, rho: float | None = None, seed: int = 0
+) -> Certificate:
     """Certify an encoder on ``episodes.heldout``, without looking at their latents.
 
     Args:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Column
 
 Advance = Callable[[int, str], None]
 
@@ -13,12 +14,12 @@ def progress_bar(label: str, total: int, shown: bool = True, done: int = 0) -> I
     """Yield ``advance(steps, note)``, drawn as a bar with the time left and a note of the latest values."""
     columns = (
         TextColumn("{task.description:<8}"),
-        BarColumn(bar_width=24),
+        BarColumn(bar_width=10),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
+        TimeRemainingColumn(compact=True),
         TextColumn("left"),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[note]}"),
+        TextColumn("{task.fields[note]}", table_column=Column(no_wrap=True)),
     )
     with Progress(*columns, disable=not shown) as progress:
         task = progress.add_task(label, total=total, completed=done, note="")

@@ -253,10 +253,8 @@ def _views_of_pairs(encoder: Encoder, episodes: Episodes, lag: int, seed: int, m
 def _note(history: TrainingHistory) -> str:
     if not history.step:
         return ""
-    return (
-        f"loss {history.loss[-1]:.3f}  alignment {history.alignment[-1]:.3f} (optimum {history.optimum[-1]:.3f})  "
-        f"std {history.std[-1]:.2f}"
-    )
+    alignment, optimum = history.alignment[-1], history.optimum[-1]
+    return f"loss {history.loss[-1]:.3f} alignment {alignment:.3f} of {optimum:.3f} std {history.std[-1]:.2f}"
 
 
 def _not_finite(step: int, out: Path | None) -> str:
