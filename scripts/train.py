@@ -51,7 +51,8 @@ def main(options: Annotated[TrainOptions, tyro.conf.arg(name="")]) -> None:
         episodes, latents, options.objective, options.training, device=options.device, seed=options.seed, out=out
     )
     encoder.save_pretrained(out / "encoder")
-    figures.save_figure(figures.training_curve(encoder.history), out / "training.png")
+    if encoder.history is not None:
+        figures.save_figure(figures.training_curve(encoder.history), out / "training.png")
     report, proof = wm.identifiability(encoder, episodes), wm.certify(encoder, episodes, lag=options.training.lag)
     for name, value in zip(episodes.card.latent_names, report.r2_per_latent, strict=True):
         console.print(f"R² of {name} from h, held-out episodes: {value:.4f}", highlight=False)

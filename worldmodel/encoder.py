@@ -4,13 +4,16 @@ from collections.abc import Sequence
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import torch
 from huggingface_hub import PyTorchModelHubMixin
 from safetensors import SafetensorError
 from torch import Tensor, nn
+
+if TYPE_CHECKING:
+    from worldmodel.history import TrainingHistory
 
 _STRIDE = 16  # the stem divides height and width by 4, two later convolutions by 2 each
 
@@ -33,6 +36,8 @@ class Encoder(nn.Module, PyTorchModelHubMixin, tags=["world-model", "lejepa"]):
     (5, 2)
     """
 
+    history: "TrainingHistory | None" = None
+    """What happened during training; None in an encoder that was loaded."""
     pixel_mean: Tensor
     pixel_std: Tensor
 

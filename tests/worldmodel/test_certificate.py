@@ -1,0 +1,56 @@
+"""Theorem 3 on Ornstein-Uhlenbeck chains, where everything is known."""
+
+import numpy as np
+import pytest
+
+from worldmodel.agents.ou import ou_chains
+from worldmodel.certificate import certificate
+
+RHO = 0.8
+
+
+@pytest.fixture(scope="module")
+def chains() -> tuple[np.ndarray, np.ndarray]:
+    z = ou_chains(RHO, 2_000, 20, 2, np.random.default_rng(0)).reshape(-1, 2).astype(np.float64)
+    return z, np.arange(0, len(z) + 1, 20)
+
+
+def test_the_latents_themselves_leave_no_gap(chains: tuple[np.ndarray, np.ndarray]) -> None:
+    z, offsets = chains
+    proof = certificate(z, offsets, rho=RHO)
+    assert proof.alignment_gap.low < 0 < proof.alignment_gap.high
+    assert proof.bound.mean < 0.02
+
+
+def test_a_quadratic_mode_of_energy_w_adds_two_rho_minus_rho_squared_w(chains: tuple[np.ndarray, np.ndarray]) -> None:
+    z, offsets = chains
+    w = 0.3
+    h = np.stack([z[:, 0], np.sqrt(1 - w) * z[:, 1] + np.sqrt(w) * (z[:, 0] ** 2 - 1) / np.sqrt(2)], axis=1)
+    gap = certificate(h, offsets, rho=RHO).alignment_gap
+    assert gap.low < 2 * (RHO - RHO**2) * w < gap.high and gap.mean > 0
+
+
+@pytest.mark.parametrize("strength", [0.05, 0.2, 0.5])
+def test_the_true_error_lies_below_the_bound(chains: tuple[np.ndarray, np.ndarray], strength: float) -> None:
+    z, offsets = chains
+    q = np.array([[0.6, -0.8], [0.8, 0.6]])
+    h = z @ q.T + strength * (z[:, ::-1] ** 2 - 1) / np.sqrt(2)
+    error = ((h - z @ q.T) ** 2).sum(1).mean()
+    assert error < certificate(h, offsets, rho=RHO).bound.mean
+
+
+def test_scaling_shows_as_whitening_error(chains: tuple[np.ndarray, np.ndarray]) -> None:
+    z, offsets = chains
+    proof = certificate(2 * z, offsets, rho=RHO)
+    assert proof.whitening_error.mean == pytest.approx(np.linalg.norm(3 * np.eye(2)), rel=0.05)
+
+
+def test_pairs_at_a_longer_lag_certify_with_the_power_of_rho(chains: tuple[np.ndarray, np.ndarray]) -> None:
+    z, offsets = chains
+    gap = certificate(z, offsets, rho=RHO**3, lag=3).alignment_gap
+    assert gap.low < 0 < gap.high
+
+
+def test_a_rho_that_makes_no_theorem_is_refused(chains: tuple[np.ndarray, np.ndarray]) -> None:
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        certificate(*chains, rho=1.0)

@@ -1,0 +1,47 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_episodes import IDENTITY, episodes
+
+from worldmodel.agents.ou import ou_chains
+from worldmodel.datacard import DataCard, describe, lag_correlation
+from worldmodel.gaussianity import gaussianity
+
+
+def test_a_card_is_read_as_it_was_written(tmp_path: Path) -> None:
+    card = episodes(5, 6, 7).card
+    card.save(tmp_path / "card.json")
+    assert DataCard.load(tmp_path / "card.json") == card
+
+
+def test_correlation_is_taken_inside_episodes() -> None:
+    chains = ou_chains(0.7, 500, 20, 2, np.random.default_rng(0))
+    offsets = np.arange(0, 10_001, 20)
+    for lag in (1, 3):
+        assert lag_correlation(chains.reshape(-1, 2), offsets, lag) == pytest.approx((0.7**lag, 0.7**lag), abs=0.03)
+
+
+def test_uniform_noise_is_told_from_a_policy_by_its_autocorrelation() -> None:
+    actions = np.random.default_rng(0).uniform(-1, 1, (1980, 1)).astype(np.float32)
+    latents = np.random.default_rng(1).standard_normal((2000, 2)).astype(np.float32)
+    card = describe(latents, actions, np.arange(0, 2001, 100), **IDENTITY)
+    assert card.action_std == pytest.approx((1 / np.sqrt(3),), abs=0.02)
+    assert card.action_autocorrelation == pytest.approx((0,), abs=0.08)
+
+
+def test_gaussian_latents_are_called_gaussian_and_isotropic() -> None:
+    shape = gaussianity(np.random.default_rng(0).standard_normal((50_000, 2)))
+    assert max(shape.distance) < 0.01 and shape.anisotropy == pytest.approx(1, abs=0.05)
+    assert shape.skewness == pytest.approx((0, 0), abs=0.05) and shape.coverage == 1
+
+
+def test_uniform_latents_have_their_own_kurtosis() -> None:
+    shape = gaussianity(np.random.default_rng(0).uniform(-1, 1, (50_000, 1)))
+    assert shape.excess_kurtosis == pytest.approx((-1.2,), abs=0.02) and shape.distance[0] > 0.05
+
+
+def test_a_latent_that_never_moves_is_reported_not_divided_by() -> None:
+    still = np.random.default_rng(0).standard_normal((100, 2)) * [1, 0]
+    assert gaussianity(still).anisotropy == float("inf")
+    assert describe(still, np.zeros((98, 0)), np.array([0, 50, 100]), **IDENTITY).to_json()["rho"][1] is None

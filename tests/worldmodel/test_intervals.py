@@ -1,0 +1,49 @@
+import numpy as np
+import pytest
+
+from worldmodel.intervals import Interval, bootstrap, equivalence, t_interval, wilson
+
+
+@pytest.mark.parametrize("episodes", [1, 50])
+def test_five_seeds_are_five_values_however_many_episodes_each_has(episodes: int) -> None:
+    per_seed = np.array([[mean] * episodes for mean in (1, 2, 3, 4, 5)]).mean(1)
+    interval = t_interval(per_seed)
+    assert (interval.mean, interval.high - interval.mean) == (3, pytest.approx(1.963, abs=1e-3))
+
+
+def test_seven_of_ten_successes() -> None:
+    interval = wilson(7, 10)
+    assert (interval.low, interval.high) == (pytest.approx(0.397, abs=1e-3), pytest.approx(0.892, abs=1e-3))
+
+
+def test_no_failure_does_not_mean_certainty() -> None:
+    assert wilson(100, 100).low == pytest.approx(0.963, abs=1e-3)
+
+
+def test_the_bootstrap_agrees_with_the_t_interval_on_many_gaussian_values() -> None:
+    values = np.random.default_rng(0).standard_normal(400)
+    ours, exact = bootstrap(values), t_interval(values)
+    assert (ours.low, ours.high) == (pytest.approx(exact.low, abs=0.02), pytest.approx(exact.high, abs=0.02))
+
+
+def test_the_bootstrap_draws_whole_rows() -> None:
+    chains = np.repeat(np.random.default_rng(0).standard_normal((30, 1)), 100, axis=1)  # one value per chain
+    interval = bootstrap(chains)
+    assert interval.high - interval.low == pytest.approx(4 * chains[:, 0].std() / np.sqrt(30), rel=0.2)
+
+
+def test_equivalence_needs_both_ends_within_the_margin() -> None:
+    values = np.random.default_rng(0).normal(0.01, 0.02, 100)
+    assert equivalence(values, 0.05).equivalent
+    assert not equivalence(values, 0.011).equivalent
+    assert not equivalence(values[:3] * 20, 0.05).equivalent  # few noisy values show nothing
+
+
+def test_json_has_mean_and_interval() -> None:
+    assert Interval(1.0, 0.5, 1.5).to_json() == {"mean": 1.0, "ci95": [0.5, 1.5]}
+
+
+def test_nan_and_nothing_are_refused() -> None:
+    for values in ([], [1.0, np.nan]):
+        with pytest.raises(ValueError, match="finite"):
+            t_interval(values)

@@ -1,0 +1,138 @@
+"""Training on real frames, with tiny budgets."""
+
+import warnings
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from worldmodel.agents import LatentOU, collect
+from worldmodel.checkpoints import load_checkpoint
+from worldmodel.encoder import Encoder
+from worldmodel.episodes import Episodes
+from worldmodel.history import CollapseWarning, LocalOptimumWarning, TrainingHistory, spread_of
+from worldmodel.identifiability import identifiability
+from worldmodel.objectives import LeJEPA, ObjectiveValue
+from worldmodel.training import TrainingError, TrainingOptions, fit_encoder
+
+TINY = TrainingOptions(steps=12, batch_size=32, channels=(8, 8, 8, 8, 8), checkpoint_seconds=0.0)
+
+
+@pytest.fixture(scope="module")
+def episodes(tmp_path_factory: pytest.TempPathFactory) -> Episodes:
+    return collect("cartpole", LatentOU(0.9), 1500, tmp_path_factory.mktemp("data") / "d", length=50, progress=False)
+
+
+def fit(episodes: Episodes, out: Path | None = None, **changes: object) -> Encoder:
+    options = replace(TINY, **changes)  # type: ignore[arg-type]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LocalOptimumWarning)
+        return fit_encoder(episodes, 2, options=options, out=out, progress=False, device="cpu")
+
+
+def same(one: Encoder, two: Encoder) -> bool:
+    return all(torch.equal(value, two.state_dict()[name]) for name, value in one.state_dict().items())
+
+
+def test_a_few_seconds_of_training_find_the_cart(episodes: Episodes) -> None:
+    before = identifiability(fit(episodes, steps=1), episodes).r2_hz
+    options = {"steps": 150, "batch_size": 64, "channels": (16, 16, 16, 16, 16)}
+    after = identifiability(fit(episodes, **options), episodes)
+    assert after.r2_hz > max(0.6, before + 0.1)
+
+
+def test_the_same_seed_gives_the_same_encoder_and_leaves_the_global_generator_alone(episodes: Episodes) -> None:
+    state = torch.get_rng_state()
+    assert same(fit(episodes), fit(episodes))
+    assert torch.equal(state, torch.get_rng_state())
+
+
+def test_an_interrupted_training_resumes_to_the_same_encoder(episodes: Episodes, tmp_path: Path) -> None:
+    calls = 0
+
+    class Interrupted(LeJEPA):
+        def __call__(self, views: torch.Tensor, generator: torch.Generator) -> ObjectiveValue:
+            nonlocal calls
+            calls += 1
+            if calls == 8:
+                raise KeyboardInterrupt
+            return super().__call__(views, generator)
+
+    Interrupted.__qualname__ = "LeJEPA"  # the same objective, by what is on record
+    with pytest.raises(KeyboardInterrupt):
+        fit_encoder(episodes, 2, Interrupted(), TINY, out=tmp_path, progress=False, device="cpu")
+    assert load_checkpoint(tmp_path / "checkpoint.pt")["step"] == 7
+    assert same(fit(episodes, out=tmp_path), fit(episodes))
+
+
+def test_a_folder_with_another_run_is_refused(episodes: Episodes, tmp_path: Path) -> None:
+    fit(episodes, out=tmp_path)
+    with pytest.raises(ValueError, match="other options"):
+        fit(episodes, out=tmp_path, steps=13)
+
+
+def test_nan_stops_the_run_and_keeps_the_last_good_checkpoint(episodes: Episodes, tmp_path: Path) -> None:
+    class Poisoned(LeJEPA):
+        calls = 0
+
+        def __call__(self, views: torch.Tensor, generator: torch.Generator) -> ObjectiveValue:
+            type(self).calls += 1
+            value = super().__call__(views, generator)
+            return value._replace(loss=value.loss * float("nan")) if self.calls > 5 else value
+
+    with pytest.raises(TrainingError, match=r"step 6.*checkpoint\.pt"):
+        fit_encoder(episodes, 2, Poisoned(), TINY, out=tmp_path, progress=False, device="cpu")
+    kept = load_checkpoint(tmp_path / "checkpoint.pt")
+    assert kept["step"] == 5 and all(value.isfinite().all() for value in kept["encoder"].values())
+
+
+def test_collapse_is_named_by_what_the_embedding_does(episodes: Episodes) -> None:
+    class AlignmentAlone:
+        def __call__(self, views: torch.Tensor, generator: torch.Generator) -> ObjectiveValue:
+            loss = views.square().mean()
+            return ObjectiveValue(loss, loss.detach(), loss.detach())
+
+    with pytest.warns(CollapseWarning, match="effective rank"):
+        fit_encoder(episodes, 2, AlignmentAlone(), replace(TINY, steps=40), progress=False, device="cpu")
+
+
+def test_a_local_optimum_is_named(episodes: Episodes) -> None:
+    with pytest.warns(LocalOptimumWarning, match="local optimum"):
+        fit_encoder(episodes, 2, options=TINY, progress=False, device="cpu")
+
+
+def test_a_damaged_checkpoint_is_one_clear_error(episodes: Episodes, tmp_path: Path) -> None:
+    (tmp_path / "checkpoint.pt").write_bytes(b"damaged")
+    with pytest.raises(ValueError, match="not a readable checkpoint"):
+        fit(episodes, out=tmp_path)
+
+
+def test_a_device_that_is_not_there_is_refused(episodes: Episodes) -> None:
+    for device, line in (("gpu7", "unknown device"), ("cuda", "no GPU")):
+        if device == "cuda" and torch.cuda.is_available():
+            continue
+        with pytest.raises(ValueError, match=line):
+            fit_encoder(episodes, 2, options=TINY, device=device, progress=False)
+
+
+def test_episodes_shorter_than_the_lag_are_refused(episodes: Episodes) -> None:
+    with pytest.raises(ValueError, match="shorter"):
+        fit(episodes, lag=50)
+
+
+def test_the_history_is_written_and_read(episodes: Episodes, tmp_path: Path) -> None:
+    encoder = fit(episodes, out=tmp_path)
+    assert TrainingHistory.load(tmp_path / "history.json") == encoder.history
+    assert encoder.history.step == list(range(1, 13))
+
+
+def test_spread_knows_its_closed_forms() -> None:
+    rng = np.random.default_rng(0)
+    views = torch.from_numpy(rng.standard_normal((2, 50_000, 3)))
+    spread = spread_of(views)
+    assert spread.alignment == pytest.approx(6, rel=0.02) and spread.trace == pytest.approx(3, rel=0.02)
+    assert spread.effective_rank == pytest.approx(3, abs=0.01) and spread.std == pytest.approx(1, abs=0.02)
+    flat = spread_of(views * torch.tensor([1.0, 0.0, 0.0]))
+    assert flat.effective_rank == pytest.approx(1) and flat.std == 0

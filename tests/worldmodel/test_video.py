@@ -1,0 +1,31 @@
+from pathlib import Path
+
+import av
+import numpy as np
+import pytest
+
+from worldmodel.video import side_by_side, write_mp4
+
+
+def test_a_film_is_h264_of_the_right_length_and_size(tmp_path: Path) -> None:
+    frames = np.random.default_rng(0).integers(0, 255, (7, 65, 96, 3), np.uint8)
+    with av.open(str(write_mp4(tmp_path / "film.mp4", frames, fps=12.5))) as film:
+        stream = film.streams.video[0]
+        assert stream.codec_context.name == "h264" and stream.pix_fmt == "yuv420p"
+        assert (stream.width, stream.height, float(stream.average_rate)) == (96, 64, 12.5)
+        assert len(list(film.decode(stream))) == 7
+    assert list(tmp_path.iterdir()) == [tmp_path / "film.mp4"]
+
+
+def test_clips_stand_next_to_each_other() -> None:
+    clips = [np.full((3, 8, 8, 3), value, np.uint8) for value in (10, 200)]
+    film = side_by_side(clips, ["oracle", "embedding"], scale=2)
+    assert film.shape == (3, 16 + 28, 32, 3)
+    assert (film[:, -1, :16] == 10).all() and (film[:, -1, 16:] == 200).all()
+
+
+def test_what_is_no_film_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="uint8"):
+        write_mp4(tmp_path / "film.mp4", np.zeros((3, 8, 8, 3)), fps=10)
+    with pytest.raises(ValueError, match="uint8"):
+        write_mp4(tmp_path / "film.mp4", np.zeros((0, 8, 8, 3), np.uint8), fps=10)
