@@ -5,7 +5,8 @@ from worldmodel.envs import gl
 gl.configure()  # before anything imports mujoco
 
 from worldmodel.envs.frames import FrameError, FrameRenderer  # noqa: E402
-from worldmodel.envs.latents import Coordinate, LatentSpec, latent_spec  # noqa: E402
+from worldmodel.envs.goals import GoalTasks, Tolerance, reached, sample_tasks  # noqa: E402
+from worldmodel.envs.latents import Coordinate, LatentSpec, coordinate, latent_spec  # noqa: E402
 from worldmodel.envs.pixels import PixelObservation  # noqa: E402
 from worldmodel.envs.registration import DEFAULT_TASKS, env_id, make, task_names  # noqa: E402
 from worldmodel.envs.suite import SuiteEnv  # noqa: E402
@@ -15,11 +16,16 @@ __all__ = [
     "Coordinate",
     "FrameError",
     "FrameRenderer",
+    "GoalTasks",
     "LatentSpec",
     "PixelObservation",
     "SuiteEnv",
+    "Tolerance",
+    "coordinate",
     "env_id",
     "latent_spec",
     "make",
+    "reached",
+    "sample_tasks",
     "task_names",
 ]
