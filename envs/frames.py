@@ -68,7 +68,6 @@ class FrameRenderer:
         self._camera_id = _camera_id(model, camera)
         self._hidden = _geom_ids(model, hidden_geoms)
         self._shadows, self._antialias, self._reflections = shadows, antialias, reflections
-        self._needs_sensors = bool((model.sensor_type == mujoco.mjtSensor.mjSENS_RANGEFINDER).any())  # drawn as rays
         self._make_scene()
 
     def render(self, data: mujoco.MjData) -> np.ndarray:
@@ -144,6 +143,7 @@ class FrameRenderer:
         self._scratch: mujoco.MjData | None = None
         self._scene = mujoco.MjvScene(self.model, maxgeom=10_000)
         self._option = mujoco.MjvOption()
+        self._option.flags[mujoco.mjtVisFlag.mjVIS_RANGEFINDER] = False  # as dm_control does
         self._camera = mujoco.MjvCamera()
         if self._camera_id == -1:
             mujoco.mjv_defaultFreeCamera(self.model, self._camera)
@@ -192,9 +192,6 @@ class FrameRenderer:
         """The part of the forward pass that a picture depends on."""
         data.qpos[:] = qpos
         mujoco.mj_normalizeQuat(self.model, data.qpos)
-        if self._needs_sensors:
-            mujoco.mj_forward(self.model, data)
-            return data
         mujoco.mj_kinematics(self.model, data)
         mujoco.mj_comPos(self.model, data)  # cameras and lights that follow a centre of mass
         mujoco.mj_camlight(self.model, data)
