@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 from typing import Protocol, runtime_checkable
 
 import numpy as np
+
 from worldmodel.agents.ou import OrnsteinUhlenbeck, ou_chains
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import tyro
 from rich.console import Console
 
-_LOG_WIDTH = 120  # columns, where output goes to a file or a pipe
+_LOG_WIDTH = 132  # columns, where output goes to a file or a pipe
 console = Console()
 if not console.is_terminal:
     console.width = _LOG_WIDTH

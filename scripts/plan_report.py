@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from rich import box
 from rich.table import Table
 
 from worldmodel import figures
@@ -58,9 +59,8 @@ def _encoder_table(names: Sequence[str], report: Identifiability) -> Table:
 
 def _plans_table(plans: KinematicPlans) -> Table:
     title = f"Kinematic plans of {len(plans.tasks)} tasks, mean and 95% interval"
-    table = _table(
-        title, "planner", "on", "success", "effort ÷ oracle", "cost ÷ oracle", "path RMS", "goal error", "ms"
-    )
+    columns = ("planner", "on", "success", "effort ÷ oracle", "cost ÷ oracle", "path RMS", "ms")
+    table = _table(title, *columns)
     for plan in plans.outcomes:
         table.add_row(
             plan.planner,
@@ -69,7 +69,6 @@ def _plans_table(plans: KinematicPlans) -> Table:
             _text(plan.effort_ratio, 3),
             _text(plan.cost_ratio, 3),
             _text(plan.path_rms, 3),
-            _text(plan.goal_error, 3),
             f"{plan.plan_ms:.2f}",
         )
     return table
@@ -143,7 +142,7 @@ def _with_pauses(frames: np.ndarray, pause: int = 8) -> np.ndarray:
 
 
 def _table(title: str, *columns: str) -> Table:
-    table = Table(title=title, title_justify="left")
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for column in columns:
         table.add_column(column, justify="left" if column in ("latent", "planner", "on") else "right")
     return table
