@@ -172,6 +172,8 @@ class LQR:
     def value(self, s: np.ndarray, goal: np.ndarray) -> np.ndarray:
         """Return the optimal cost to go (B,) of states (B, S) over the infinite horizon, beyond that of the final rest.
 
+        The distance of s itself counts too.
+
         Under h = Q z + b with the cost transformed along, it is the same in z and in h.
         """
         P, K = self.riccati.P, self.riccati.K

@@ -20,7 +20,7 @@ def joints(restoring: float = 0.0, history: int = 2) -> LinearGaussianDynamics:
     A, B = layout.shift()
     damping, push = np.diag([0.85, 0.9]), np.array([[0.09, -0.02], [-0.03, 0.16]])
     A[:2, :2], A[:2, 2:4] = (1 - restoring) * np.eye(2) + damping, -damping
-    A[:2, 4:6], B[:2] = 0.1 * push, push
+    A[:2, 2 * history : 2 * history + 2], B[:2] = 0.1 * push, push
     return LinearGaussianDynamics(A, B, np.zeros(len(A)), np.zeros_like(A), history, 2, 2)
 
 
@@ -40,12 +40,12 @@ def test_the_double_integrator_has_its_known_gain_and_radius() -> None:
 
 
 def test_a_cost_that_does_not_see_a_lasting_mode_is_refused() -> None:
-    with pytest.raises(ControlError, match="not detectable.*eigenvalue 1"):
+    with pytest.raises(ControlError, match=r"not detectable.*eigenvalue 1"):
         solve_dare(A, B, np.zeros((2, 2)), ONE)
 
 
 def test_a_mode_that_no_action_reaches_is_refused() -> None:
-    with pytest.raises(ControlError, match="not stabilisable.*eigenvalue 1.2"):
+    with pytest.raises(ControlError, match=r"not stabilisable.*eigenvalue 1\.2"):
         solve_dare(np.diag([0.5, 1.2]), np.array([[1.0], [0.0]]), np.eye(2), ONE)
 
 
@@ -99,7 +99,8 @@ def test_the_value_is_the_cost_that_acting_on_it_runs_up() -> None:
     model = joints()
     s, goal = model.rest(np.array([[1.0, -0.5]])), np.array([[0.2, 0.4]])
     planner = LQR(model)
-    assert np.allclose(planner.value(s, goal), total_cost(model, s, goal, planner.plan(s, goal, 300)))
+    spent = ((s[:, :2] - goal) ** 2).sum(1) + total_cost(model, s, goal, planner.plan(s, goal, 300))
+    assert np.allclose(planner.value(s, goal), spent)
 
 
 def test_values_agree_in_rotated_and_in_skewed_coordinates() -> None:
@@ -127,12 +128,12 @@ def test_a_path_is_tracked_better_than_its_goal_alone() -> None:
 
 def test_a_goal_of_rest_is_reached_though_the_model_drifts() -> None:
     world, model = joints(), joints(restoring=0.01)
-    goal, missed = np.array([[1.0, -0.5]]), {}
-    for hold in ("still", "cost"):
+    goal, missed = np.array([[1.0, -0.5]]), dict[str, float]()
+    for planner in (LQR(model, hold="still"), LQR(model, hold="cost")):
         s = world.rest(np.zeros((1, 2)))
         for _ in range(150):
-            s = world.transition(s, LQR(model, hold=hold).act(s, goal))  # type: ignore[arg-type]
-        missed[hold] = np.abs(s[:, :2] - goal).max()
+            s = world.transition(s, planner.act(s, goal))
+        missed[planner.hold] = np.abs(s[:, :2] - goal).max()
     assert missed["still"] < 1e-4 < 1e-2 < missed["cost"]
 
 
@@ -142,9 +143,9 @@ def test_a_goal_that_takes_an_action_is_held_by_it() -> None:
     s, a = steady_state(model, goal)
     assert np.allclose(model.transition(s, a), s)
     assert np.allclose(s[:, :2], goal, atol=1e-6)
-    s = model.rest(np.zeros((1, 2)))
+    s, planner = model.rest(np.zeros((1, 2))), LQR(model, hold="action")
     for _ in range(150):
-        s = model.transition(s, LQR(model, hold="action").act(s, goal))
+        s = model.transition(s, planner.act(s, goal))
     assert np.allclose(s[:, :2], goal, atol=1e-4)
 
 

@@ -12,8 +12,12 @@ from worldmodel.planners.mpc import MPC, MPCOptions
 from worldmodel.planners.optimisers import CEM, ICEM, MPPI, QP, Bounds, Gradient, Optimiser
 from worldmodel.states import StateLayout
 
-WIDE, NARROW = Bounds.of([-4.0, -4.0], [4.0, 4.0]), Bounds.of([-1.0, -0.5], [1.0, 0.7])
+WIDE, NARROW = Bounds.of([-8.0, -8.0], [8.0, 8.0]), Bounds.of([-1.0, -0.5], [1.0, 0.7])
 OPTIMISERS: list[Optimiser] = [QP(), CEM(), ICEM(), MPPI(), Gradient()]
+
+
+def name(optimiser: Optimiser) -> str:
+    return type(optimiser).__name__
 
 
 def joints() -> LinearGaussianDynamics:
@@ -36,19 +40,20 @@ def tasks(number: int = 5) -> tuple[np.ndarray, np.ndarray]:
     "optimiser",
     [
         QP(),
-        CEM(samples=1000, iterations=60),
-        ICEM(samples=1000, iterations=60, elites=50),
-        MPPI(samples=1000, iterations=60),
-        Gradient(iterations=400),
+        CEM(samples=500, iterations=30),
+        ICEM(samples=500, iterations=60, elites=30, beta=0.25, decay=1.0),
+        MPPI(samples=500, iterations=30),
+        Gradient(iterations=300),
     ],
-    ids=lambda optimiser: type(optimiser).__name__,
+    ids=name,
 )
 def test_an_unconstrained_plan_is_that_of_riccati(optimiser: Optimiser) -> None:
     s, goal = tasks()
-    options = MPCOptions(horizon=8, hold="cost")
-    plan = MPC(MODEL, QuadraticCost(), WIDE, optimiser, options).plan(s, goal)
+    planner = MPC(MODEL, QuadraticCost(), WIDE, optimiser, MPCOptions(horizon=8, hold="cost"))
+    for _ in range(1 if isinstance(optimiser, QP) else 4):
+        plan = planner.plan(s, goal, executed=0)  # from the last plan, with the spread anew
     riccati = LQR(MODEL, horizon=8, hold="cost").plan(s, goal)
-    assert np.abs(riccati).max() < 4.0
+    assert np.abs(riccati).max() < 8.0
     assert np.allclose(plan, riccati, atol=1e-9 if isinstance(optimiser, QP) else 0.03)
 
 
@@ -63,7 +68,7 @@ def test_the_condensed_cost_is_the_rolled_out_one(cost: QuadraticCost) -> None:
     assert np.allclose(condensed.cost(plans), rolled.cost(plans))
 
 
-@pytest.mark.parametrize("optimiser", OPTIMISERS, ids=lambda optimiser: type(optimiser).__name__)
+@pytest.mark.parametrize("optimiser", OPTIMISERS, ids=name)
 def test_batches_get_the_plans_of_singles(optimiser: Optimiser) -> None:
     s, goal = tasks(11)
     together = MPC(MODEL, QuadraticCost(), NARROW, optimiser)
@@ -75,7 +80,7 @@ def test_batches_get_the_plans_of_singles(optimiser: Optimiser) -> None:
             assert np.allclose(alone[0], plans[i], atol=1e-9)
 
 
-@pytest.mark.parametrize("optimiser", OPTIMISERS, ids=lambda optimiser: type(optimiser).__name__)
+@pytest.mark.parametrize("optimiser", OPTIMISERS, ids=name)
 def test_the_same_seed_gives_the_same_plan_and_reset_forgets(optimiser: Optimiser) -> None:
     s, goal = tasks()
     planner = MPC(MODEL, QuadraticCost(), NARROW, optimiser, seed=3)
@@ -104,7 +109,7 @@ def test_a_warm_start_continues_the_plan() -> None:
     assert np.allclose(planner.plan(s, goal, executed=2)[:, :-2], plan[:, 2:], atol=1e-6)
 
 
-@pytest.mark.parametrize("optimiser", OPTIMISERS, ids=lambda optimiser: type(optimiser).__name__)
+@pytest.mark.parametrize("optimiser", OPTIMISERS, ids=name)
 def test_the_goal_is_reached_at_nearly_the_optimal_cost_within_bounds(optimiser: Optimiser) -> None:
     s, goal = tasks(16)
     exact, total = np.zeros(16), np.zeros(16)
@@ -129,7 +134,7 @@ def pendulum(s: Any, a: Any) -> Any:
     return StateLayout(2, 1, 1).step(s, a, 2 * angle - before - 0.02 * sine + 0.05 * a)
 
 
-@pytest.mark.parametrize("optimiser", OPTIMISERS[1:], ids=lambda optimiser: type(optimiser).__name__)
+@pytest.mark.parametrize("optimiser", [CEM(), ICEM(), MPPI(), Gradient(iterations=20, lr=0.3)], ids=name)
 def test_any_transition_and_any_cost_can_be_planned_with(optimiser: Optimiser) -> None:
     def height(states: Any, actions: Any, references: Any) -> Any:
         return ((states[..., :1] - references) ** 2).sum((-1, -2)) + 0.01 * (actions**2).sum((-1, -2))
@@ -159,5 +164,5 @@ def test_what_cannot_be_planned_is_refused() -> None:
         planner.plan(s, goal[:2])
     with pytest.raises(ValueError, match="needs a linear model"):
         MPC(MODEL.transition, QuadraticCost(), NARROW, options=MPCOptions(hold="still"))
-    with pytest.raises(ValueError, match="horizon is|horizon 0"):
+    with pytest.raises(ValueError, match="horizon 0"):
         MPCOptions(horizon=0)

@@ -23,6 +23,10 @@ def quadratic(environments: int = 3, horizon: int = 4, scale: float = 1.0) -> Co
     return CondensedCost(H, scale * rng.normal(size=(environments, 2 * horizon)), np.zeros(environments))
 
 
+def name(optimiser: Optimiser) -> str:
+    return type(optimiser).__name__
+
+
 def solve(optimiser: Optimiser, problem: Problem, environments: int = 3, horizon: int = 4) -> np.ndarray:
     start = Solution.of(np.zeros((environments, horizon, 2)))
     return optimiser.solve(problem, start, [np.random.default_rng(i) for i in range(environments)]).u
@@ -68,15 +72,17 @@ def test_a_splitting_that_does_not_converge_is_replaced_by_an_exact_method() -> 
 
 
 @pytest.mark.parametrize("scale", [0.1, 3.0])
-@pytest.mark.parametrize(
-    "optimiser", [CEM(iterations=40), ICEM(iterations=40), MPPI(iterations=40), Gradient(iterations=300)], ids=repr
-)
+@pytest.mark.parametrize("optimiser", [CEM(), ICEM(), MPPI(), Gradient()], ids=name)
 def test_every_search_finds_the_exact_optimum(optimiser: Optimiser, scale: float) -> None:
-    problem = quadratic(scale=scale)
-    assert np.allclose(solve(optimiser, problem), solve(QP(), problem), atol=0.01)
+    problem, rngs = quadratic(scale=scale), [np.random.default_rng(i) for i in range(3)]
+    found = Solution.of(np.zeros((3, 4, 2)))
+    for _ in range(12):
+        found = optimiser.solve(problem, found, rngs)  # from the last plan, with the spread anew
+    cost, least = problem.cost(found.u[:, None]), problem.cost(solve(QP(), problem)[:, None])
+    assert np.all(cost - least <= 1e-3 * np.abs(least))
 
 
-@pytest.mark.parametrize("optimiser", ALL[:-1], ids=repr)
+@pytest.mark.parametrize("optimiser", ALL[:-1], ids=name)
 def test_every_candidate_that_is_costed_lies_in_the_unit_box(optimiser: Optimiser) -> None:
     watched = Watched(quadratic(scale=3.0))
     solve(optimiser, watched)
@@ -84,13 +90,13 @@ def test_every_candidate_that_is_costed_lies_in_the_unit_box(optimiser: Optimise
     assert all(np.abs(u).max() <= 1.0 for u in watched.asked)
 
 
-@pytest.mark.parametrize("optimiser", SAMPLING, ids=repr)
+@pytest.mark.parametrize("optimiser", SAMPLING, ids=name)
 def test_a_huge_constant_on_all_costs_changes_nothing(optimiser: Optimiser) -> None:
     problem = quadratic()
     assert np.allclose(solve(optimiser, problem), solve(optimiser, Watched(problem, offset=1e8)), atol=1e-5)
 
 
-@pytest.mark.parametrize("optimiser", ALL[:-1], ids=repr)
+@pytest.mark.parametrize("optimiser", ALL[:-1], ids=name)
 @pytest.mark.parametrize("answer", [np.nan, np.inf, 7.0])
 def test_costs_that_say_nothing_give_a_finite_plan(optimiser: Optimiser, answer: float) -> None:
     plan = solve(optimiser, Watched(quadratic(), answer=answer))
@@ -120,7 +126,7 @@ def test_the_spread_has_a_floor() -> None:
     assert np.array_equal(updated(same[:, 0], same[:, 0], same, np.ones((1, 4)), 0.0, 0.05)[1], [[0.05, 0.05]])
 
 
-@pytest.mark.parametrize("optimiser", [*SAMPLING, Gradient(iterations=20)], ids=repr)
+@pytest.mark.parametrize("optimiser", [*SAMPLING, Gradient(iterations=20)], ids=name)
 def test_a_plan_never_gets_worse_than_what_it_started_from(optimiser: Optimiser) -> None:
     problem = quadratic(scale=3.0)
     best = solve(QP(), problem)
