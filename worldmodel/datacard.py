@@ -25,6 +25,10 @@ class DataCard:
         episodes: number of episodes.
         frames: number of frames.
         dt: seconds of one control step.
+        frame_skip: simulator's control steps in one of ours.
+        height: of a frame, pixels.
+        width: of a frame, pixels.
+        camera: number or name of the camera.
         latent_names: one name per latent.
         latent_scales: rad or m per unit of each latent.
         mean: per latent, dimensionless.
@@ -51,6 +55,10 @@ class DataCard:
     std: tuple[float, ...]
     rho: tuple[float, ...]
     gaussianity: Gaussianity
+    frame_skip: int = 1
+    height: int | None = None
+    width: int | None = None
+    camera: int | str = 0
     action_std: tuple[float, ...] = ()
     action_autocorrelation: tuple[float, ...] = ()
     returns: float | None = None
@@ -68,14 +76,23 @@ class DataCard:
 
     @classmethod
     def load(cls, path: Path) -> "DataCard":
-        """Read what :meth:`save` wrote."""
-        values = json.loads(path.read_text())
-        measured = Gaussianity(**_tuples(values.pop("gaussianity")))
-        return cls(**_tuples(values), gaussianity=measured)
+        """Read what :meth:`save` wrote; a number that was not finite comes back as NaN.
+
+        Raises:
+            ValueError: the file is damaged or not a data card.
+        """
+        try:
+            values = json.loads(path.read_bytes())
+            shape = {key: float("nan") if value is None else value for key, value in values.pop("gaussianity").items()}
+            measured = Gaussianity(**_tuples(shape))
+            return cls(**_tuples(values), gaussianity=measured)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"{path} is no data card: delete it and it is measured again ({error})") from error
 
 
 def describe(latents: np.ndarray, actions: np.ndarray, offsets: np.ndarray, **identity: Any) -> DataCard:
     """Measure a card from the arrays of :class:`Episodes`; ``identity`` gives the fields that arrays cannot tell."""
+    latents, actions = np.asarray(latents, np.float64), np.asarray(actions, np.float64)
     action_offsets = offsets - np.arange(len(offsets))
     return DataCard(
         episodes=len(offsets) - 1,
@@ -113,4 +130,9 @@ def _finite(value: Any) -> Any:
 
 
 def _tuples(values: dict[str, Any]) -> dict[str, Any]:
-    return {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
+    """Lists as tuples, with NaN for the ``null`` that stands in them."""
+    nan = float("nan")
+    return {
+        key: tuple(nan if item is None else item for item in value) if isinstance(value, list) else value
+        for key, value in values.items()
+    }

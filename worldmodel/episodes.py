@@ -10,6 +10,7 @@ import numpy as np
 from worldmodel.datacard import DataCard
 
 ARRAYS = ("frames", "states", "latents", "actions", "offsets")
+DTYPES = dict(zip(ARRAYS, ("uint8", "float64", "float32", "float32", "int64"), strict=True))
 
 
 @dataclass(frozen=True)
@@ -30,13 +31,16 @@ class Episode:
 
     def __post_init__(self) -> None:
         length = len(self.frames)
+        if self.frames.dtype != np.uint8 or self.frames.ndim != 4 or self.frames.shape[-1] != 3:
+            raise ValueError(f"frames are {self.frames.shape} {self.frames.dtype}; they must be (T + 1, H, W, 3) uint8")
         if not length == len(self.states) == len(self.latents) == len(self.actions) + 1:
             raise ValueError(
                 f"an episode of {length} frames has {length} states and latents and {length - 1} actions, not "
                 f"{len(self.states)}, {len(self.latents)} and {len(self.actions)}"
             )
-        if not (np.isfinite(self.states).all() and np.isfinite(self.actions).all()):
-            raise ValueError("an episode holds states or actions that are not finite")
+        for name in ARRAYS[1:4]:
+            if not np.isfinite(getattr(self, name)).all():
+                raise ValueError(f"an episode holds {name} that are not finite")
 
 
 @dataclass(frozen=True)
@@ -111,9 +115,20 @@ def stack(episodes: Sequence[Episode]) -> dict[str, np.ndarray]:
 
 
 def unstack(arrays: Mapping[str, np.ndarray]) -> list[Episode]:
-    """Cut the arrays of :func:`stack` into episodes again, as views."""
+    """Cut the arrays of :func:`stack` into episodes again, as views.
+
+    Raises:
+        ValueError: they do not fit together.
+    """
+    lengths = {name: len(arrays[name]) for name in ARRAYS[:-1]}
+    offsets = arrays["offsets"]
+    frames, count = lengths["frames"], len(offsets) - 1
+    if count < 1 or offsets[0] != 0 or offsets[-1] != frames or (np.diff(offsets) < 1).any():
+        raise ValueError(f"offsets do not cut {frames} frames into episodes")
+    if lengths != {"frames": frames, "states": frames, "latents": frames, "actions": frames - count}:
+        raise ValueError(f"{frames} frames of {count} episodes do not fit {lengths}")
     episodes = []
-    for index, (first, end) in enumerate(pairwise(arrays["offsets"].tolist())):
+    for index, (first, end) in enumerate(pairwise(offsets.tolist())):
         actions = arrays["actions"][first - index : end - index - 1]
         episodes.append(Episode(*(arrays[name][first:end] for name in ARRAYS[:3]), actions))
     return episodes

@@ -6,28 +6,33 @@
         card.json           the data card, written when the data set is complete
 
 A shard is written under a temporary name and renamed in one step: a killed writer loses the shard in flight and nothing
-else, and two writers never share a file. Nothing is pickled.
+else, and two writers never share a file. Chunks carry a checksum and a missing one is noticed. Nothing is pickled.
 """
 
+import dataclasses
 import json
 import os
+import secrets
 import shutil
+import socket
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import zarr
-from zarr.codecs import BloscCodec
+from zarr.codecs import ZstdCodec
 
 from worldmodel.datacard import DataCard, describe
-from worldmodel.episodes import ARRAYS, Episode, Episodes, stack, unstack
+from worldmodel.episodes import ARRAYS, DTYPES, Episode, Episodes, stack, unstack
 from worldmodel.files import write_json
 
 Mode = Literal["append", "overwrite", "error"]
 
-_IDENTITY = {"env": "", "explorer": "", "seed": 0, "dt": 0.0, "latent_names": (), "latent_scales": ()}
+_MEASURED = {"episodes", "frames", "mean", "std", "rho", "gaussianity", "action_std", "action_autocorrelation"}
+_REQUIRED: dict[str, Any] = {"env": "", "explorer": "", "seed": 0, "dt": 0.0, "latent_names": (), "latent_scales": ()}
 _CHUNK = 256  # frames per chunk: 3 MB at 64x64
+_CODEC = ZstdCodec(level=3, checksum=True)
 FORMAT = 1
 
 
@@ -49,64 +54,112 @@ class EpisodeStore:
 
         Args:
             path: its folder.
-            spec: what determines the data; all but ``frames`` must agree with what is there.
+            spec: what determines the data, as JSON values; all but ``frames`` must agree with what is there. ``frames``
+                is how many the data set has once it is complete: it grows, never shrinks.
             mode: ``append`` resumes or extends, ``overwrite`` starts anew, ``error`` refuses a folder that exists.
 
         Raises:
-            ValueError: the folder holds other data, or exists under ``error``.
+            ValueError: the folder holds other data, or something else, or exists under ``error``.
         """
         store = cls(path)
         spec = json.loads(json.dumps({"format": FORMAT, **spec}))
-        if store.path.exists() and any(store.path.iterdir()):
+        if store.path.exists() and not store.path.is_dir():
+            raise ValueError(f"{path} is a file: a data set is a folder")
+        if store.path.exists() and any(not entry.name.startswith(".") for entry in store.path.iterdir()):
             if mode == "error":
                 raise ValueError(f"{path} exists: choose another folder, or mode append or overwrite")
+            there = store.spec()
             if mode == "overwrite":
-                store._check_ours()
-                shutil.rmtree(store.path)
+                store._remove()
             else:
-                store._check_same(spec)
+                store._check_same(there, spec)
+                spec |= {"frames": max(there["frames"], spec["frames"])} if {"frames"} <= there.keys() & spec else {}
         store.remove_leftovers()
-        (store.path / "shards").mkdir(parents=True, exist_ok=True)
         write_json(store.path / "spec.json", spec)
+        (store.path / "shards").mkdir(exist_ok=True)
         return store
+
+    def spec(self) -> dict[str, Any]:
+        """Return what determines the data.
+
+        Raises:
+            ValueError: the folder is missing, foreign, damaged, or written by a later version.
+        """
+        file = self.path / "spec.json"
+        if not file.is_file():
+            raise ValueError(f"{self.path} is not a data set of this toolkit: it has no spec.json")
+        try:
+            spec = json.loads(file.read_bytes())
+            written = int(spec["format"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise ValueError(f"{file} is damaged or not ours: collect into another folder ({error})") from error
+        if written > FORMAT:
+            raise ValueError(f"{self.path} has format {written}, this version reads up to {FORMAT}: update worldmodel")
+        return spec
 
     def shards(self) -> list[int]:
         """Return the numbers of the shards that are complete, ascending."""
         return sorted(int(folder.stem) for folder in (self.path / "shards").glob("[0-9]*.zarr"))
 
     def write_shard(self, index: int, episodes: Sequence[Episode]) -> None:
-        """Write one shard of whole episodes, visible only once it is complete."""
+        """Write one shard of whole episodes, visible only once it is complete.
+
+        Raises:
+            FileExistsError: the shard is there; it stays as it is.
+            OSError: the disk is full or not writable; the store stays readable.
+        """
         arrays = stack(episodes)
         final = self._shard(index)
-        temporary = final.with_name(f".{final.stem}.{os.getpid()}.tmp")
+        temporary = final.with_name(_temporary(final.stem))
         try:
             group = zarr.open_group(temporary, mode="w", zarr_format=3)
             for name, values in arrays.items():
-                chunks = (min(_CHUNK, max(1, len(values))), *(max(1, size) for size in values.shape[1:]))
-                codec = BloscCodec(cname="zstd", clevel=3, shuffle="noshuffle")
-                group.create_array(name, data=values, chunks=chunks, compressors=codec)
-            temporary.rename(final)
+                chunks = (min(_CHUNK, len(values)), *(max(1, size) for size in values.shape[1:]))
+                array = group.create_array(
+                    name,
+                    shape=values.shape,
+                    dtype=DTYPES[name],
+                    chunks=chunks,
+                    compressors=_CODEC,
+                    config={"write_empty_chunks": True},  # so that a chunk that is not there is a damaged one
+                )
+                array[:] = values
+            if final.exists():
+                raise FileExistsError(f"shard {final} exists")
+            temporary.rename(final)  # fails where another writer made it in the meantime: a shard is never empty
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
+
+    def read_shard(self, index: int) -> list[Episode]:
+        """Read the episodes of one shard.
+
+        Raises:
+            ValueError: it is missing or damaged.
+        """
+        folder = self._shard(index)
+        try:
+            group = zarr.open_group(folder, mode="r", zarr_format=3)  # a Zarr v2 array might hold pickles
+            return unstack({name: _read(group, name) for name in ARRAYS})
+        except Exception as error:  # whatever a damaged file makes of zarr and its codecs
+            raise ValueError(f"shard {folder} is damaged: delete it and collect again to redo it ({error})") from error
 
     def load(self, frames: int | None = None) -> Episodes:
         """Read the complete shards into memory.
 
         Args:
-            frames: stop after the shard that reaches this many.
+            frames: stop after the episode that reaches this many (default: as many as the data set was asked for).
 
         Raises:
             ValueError: the folder is missing, foreign, empty or damaged.
         """
-        self._check_ours()
+        wanted = self.spec().get("frames", np.inf) if frames is None else frames
         episodes: list[Episode] = []
         seen = 0
         for index in self.shards():
-            if frames is not None and seen >= frames:
-                break
-            part = self.read_shard(index)
-            episodes += part
-            seen += sum(len(episode.frames) for episode in part)
+            for episode in self.read_shard(index) if seen < wanted else ():
+                if seen < wanted:
+                    episodes.append(episode)
+                    seen += len(episode.frames)
         if not episodes:
             raise ValueError(f"{self.path} holds no complete shard: collect again with the same command to resume")
         arrays = stack(episodes)
@@ -117,38 +170,35 @@ class EpisodeStore:
         card.save(self.path / "card.json")
 
     def remove_leftovers(self) -> None:
-        """Remove what killed writers left; call it only while no writer is at work."""
-        for folder in (self.path / "shards").glob(".*.tmp"):
-            shutil.rmtree(folder, ignore_errors=True)
+        """Remove what killed writers of this machine left; what living ones write stays."""
+        for pattern in (".*.tmp", "shards/.*.tmp"):
+            for folder in self.path.glob(pattern):
+                if folder.is_dir() and not _writer_lives(folder.name):
+                    shutil.rmtree(folder, ignore_errors=True)
 
     def _shard(self, index: int) -> Path:
         return self.path / "shards" / f"{index:05d}.zarr"
 
-    def read_shard(self, index: int) -> list[Episode]:
-        """Read the episodes of one shard."""
-        try:
-            group = zarr.open_group(self._shard(index), mode="r")
-            arrays = {name: np.asarray(group[name][:]) for name in ARRAYS}
-        except (KeyError, ValueError, RuntimeError, OSError) as error:
-            raise ValueError(f"shard {self._shard(index)} is damaged: delete it and collect again ({error})") from error
-        return unstack(arrays)
-
     def _card(self, arrays: Mapping[str, np.ndarray]) -> DataCard:
-        """Return the card; that of a data set which is still being collected is measured from what is there."""
-        if (self.path / "card.json").is_file():
-            return DataCard.load(self.path / "card.json")
-        spec = json.loads((self.path / "spec.json").read_text())
-        identity = {key: spec.get(key, default) for key, default in _IDENTITY.items()}
+        """Return the card; one that does not fit, as while data is still being collected, is measured anew."""
+        file = self.path / "card.json"
+        card = DataCard.load(file) if file.is_file() else None
+        if card and (card.frames, card.episodes) == (len(arrays["latents"]), len(arrays["offsets"]) - 1):
+            return card
+        names = {field.name for field in dataclasses.fields(DataCard)} - _MEASURED
+        known = vars(card) if card else self.spec()
+        identity = _REQUIRED | {key: known[key] for key in names & known.keys()}
         identity |= {key: tuple(identity[key]) for key in ("latent_names", "latent_scales")}
         return describe(arrays["latents"], arrays["actions"], arrays["offsets"], **identity)
 
-    def _check_ours(self) -> None:
-        if not (self.path / "spec.json").is_file():
-            raise ValueError(f"{self.path} is not a data set of this toolkit: it has no spec.json")
+    def _remove(self) -> None:
+        """Remove the data set, and nothing else that lies in its folder."""
+        (self.path / "card.json").unlink(missing_ok=True)
+        if (self.path / "shards").exists():
+            doomed = (self.path / "shards").rename(self.path / _temporary("shards"))  # no half-removed shard is seen
+            shutil.rmtree(doomed)
 
-    def _check_same(self, spec: Mapping[str, Any]) -> None:
-        self._check_ours()
-        there = json.loads((self.path / "spec.json").read_text())
+    def _check_same(self, there: Mapping[str, Any], spec: Mapping[str, Any]) -> None:
         for key in sorted(set(spec) | set(there)):
             if key != "frames" and spec.get(key) != there.get(key):
                 raise ValueError(
@@ -160,3 +210,31 @@ class EpisodeStore:
 def load_episodes(path: Path | str) -> Episodes:
     """Load a data set from its folder."""
     return EpisodeStore(path).load()
+
+
+def _read(group: zarr.Group, name: str) -> np.ndarray:
+    array = group[name]
+    if array.dtype != DTYPES[name]:
+        raise ValueError(f"{name} are {array.dtype}, not {DTYPES[name]}")
+    if array.nchunks_initialized < array.nchunks:
+        raise ValueError(f"{name} lack {array.nchunks - array.nchunks_initialized} of {array.nchunks} chunks")
+    return np.asarray(array[:])
+
+
+def _temporary(stem: str) -> str:
+    """Return a name that no other writer takes, and that tells who is writing."""
+    return f".{stem}.{socket.gethostname()}.{os.getpid()}.{secrets.token_hex(4)}.tmp"
+
+
+def _writer_lives(name: str) -> bool:
+    """Whether the writer of a temporary name may still be at work."""
+    host, process = ".".join(name.split(".")[2:-3]), name.split(".")[-3]
+    if host != socket.gethostname() or not process.isdigit() or os.name == "nt":  # signal 0 kills on Windows
+        return True
+    try:
+        os.kill(int(process), 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True

@@ -1,3 +1,5 @@
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -49,10 +51,17 @@ def test_an_episode_needs_one_action_less_than_frames() -> None:
         Episode(good.frames, good.states, good.latents, np.zeros((5, 1), np.float32))
 
 
-def test_nan_is_refused() -> None:
-    good = episode(5)
-    with pytest.raises(ValueError, match="not finite"):
-        Episode(good.frames, np.full((5, 4), np.nan), good.latents, good.actions)
+@pytest.mark.parametrize("name", ["states", "latents", "actions"])
+def test_nan_is_refused(name: str) -> None:
+    values = getattr(episode(5), name).copy()
+    values[-1, -1] = np.nan
+    with pytest.raises(ValueError, match=f"{name} that are not finite"):
+        dataclasses.replace(episode(5), **{name: values})
+
+
+def test_frames_are_uint8_pictures() -> None:
+    with pytest.raises(ValueError, match="uint8"):
+        dataclasses.replace(episode(5), frames=np.zeros((5, 4, 4, 3)))
 
 
 def test_splits_are_disjoint_by_episode_and_complete() -> None:
