@@ -62,7 +62,7 @@ def solve_dare(A: np.ndarray, B: np.ndarray, Q: np.ndarray, R: np.ndarray) -> Ri
         raise ControlError(f"the Riccati equation was not solved ({error}): check the scale of the weights") from None
     P = (P + P.T) / 2
     K = gain(A, B, P, R)
-    residual = float(np.linalg.norm(Q + A.T @ P @ (A - B @ K) - P) / max(np.linalg.norm(P), 1e-300))
+    residual = float(np.linalg.norm(Q + A.T @ P @ (A - B @ K) - P)) / max(float(np.linalg.norm(P)), 1e-300)
     radius = float(np.abs(np.linalg.eigvals(A - B @ K)).max())
     if not residual < 1e-6 or not radius < 1:
         raise ControlError(

@@ -39,7 +39,7 @@ class QP:
         for row in np.flatnonzero(np.abs(plans).max(axis=1) > 1):
             solver.update(q=2 * problem.linear[row])
             solver.warm_start(x=np.clip(plans[row], -1, 1), y=np.zeros(len(H)))
-            result = solver.solve()
+            result = solver.solve(raise_error=False)
             plans[row] = result.x if result.info.status_val == 1 else active_set(H, problem.linear[row])
         return Solution.of(np.clip(plans, -1.0, 1.0).reshape(start.u.shape))
 
