@@ -36,7 +36,7 @@ def test_the_true_error_lies_below_the_bound(chains: tuple[np.ndarray, np.ndarra
     q = np.array([[0.6, -0.8], [0.8, 0.6]])
     h = z @ q.T + strength * (z[:, ::-1] ** 2 - 1) / np.sqrt(2)
     error = ((h - z @ q.T) ** 2).sum(1).mean()
-    assert error < certificate(h, offsets, rho=RHO).bound.mean
+    assert error < certificate(h, offsets, rho=RHO).bound.high
 
 
 def test_scaling_shows_as_whitening_error(chains: tuple[np.ndarray, np.ndarray]) -> None:
