@@ -89,7 +89,7 @@ def write_result(
     result: dict[str, Any] = {
         "env": card.env,
         "seed": options.seed,
-        "options": vars(options),
+        "options": {name: value for name, value in vars(options).items() if name not in ("out", "processes")},
         "versions": versions(),
         "wall_seconds": seconds,
         "data": {key: data[key] for key in ("explorer", "frames", "rho", "gaussianity", "render_ms_per_frame")},
