@@ -14,7 +14,8 @@ import threading
 import warnings
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import ParamSpec, TypeVar
+from importlib import import_module
+from typing import Any, ParamSpec, TypeVar
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -87,20 +88,20 @@ def renderer_name() -> str:
     return call(_renderer_name)
 
 
-def make_context(width: int, height: int) -> "mujoco.GLContext":  # type: ignore[name-defined]  # noqa: F821
+def make_context(width: int, height: int) -> Any:
     """A new GL context, current on the calling thread (which should be the GL thread).
 
     Raises:
         FrameError: If no GL context can be made; the line says what to install.
     """
-    import mujoco
-
+    backend = os.environ.get("MUJOCO_GL", "unset")
     try:
-        context = mujoco.GLContext(width, height)
+        # mujoco.GLContext was chosen when mujoco was first imported, which may have been before `configure`.
+        module = import_module(f"mujoco.{backend}" if backend in _WORKS else "mujoco")
+        context = module.GLContext(width, height)
         context.make_current()
         driver_name()
     except Exception as error:  # each library has its own: ImportError, AttributeError, EGLError, GLFWError, ...
-        backend = os.environ.get("MUJOCO_GL", "unset")
         reason = " ".join(str(error).split()) or type(error).__name__
         raise FrameError(f"OpenGL does not work (MUJOCO_GL is {backend}; {reason}): {ADVICE}") from error
     return context
