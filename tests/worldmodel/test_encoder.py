@@ -3,6 +3,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import save_file
 
 from worldmodel.encoder import Encoder
 
@@ -61,15 +62,41 @@ def test_a_damaged_or_missing_file_is_one_clear_error(encoder: Encoder, tmp_path
         Encoder.load(tmp_path)
     encoder.save_pretrained(tmp_path)
     (tmp_path / "model.safetensors").write_bytes(b"not weights")
-    with pytest.raises(ValueError, match="does not hold an encoder"):
-        Encoder.load(tmp_path)
+    for load in (Encoder.load, Encoder.from_pretrained):
+        with pytest.raises(ValueError, match="does not hold the weights"):
+            load(tmp_path)
+
+
+def test_foreign_weights_are_one_clear_line(encoder: Encoder, tmp_path: Path) -> None:
+    encoder.save_pretrained(tmp_path)
+    save_file({"policy.weight": torch.zeros(2, 2)}, tmp_path / "model.safetensors")
+    with pytest.raises(ValueError, match="does not hold the weights") as error:
+        Encoder.from_pretrained(tmp_path)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("prefix", ["_orig_mod.", "module.", "module._orig_mod.", "_orig_mod.module."])
+def test_weights_of_a_compiled_or_parallel_encoder_load_equal(
+    encoder: Encoder, frames: np.ndarray, tmp_path: Path, prefix: str
+) -> None:
+    encoder.save_pretrained(tmp_path)
+    save_file({prefix + name: value for name, value in encoder.state_dict().items()}, tmp_path / "model.safetensors")
+    np.testing.assert_array_equal(Encoder.from_pretrained(tmp_path).encode(frames), encoder.encode(frames))
+
+
+def test_a_frozen_encoder_stays_frozen_under_a_parent_that_trains(frames: np.ndarray) -> None:
+    encoder = Encoder(latents=2).freeze()
+    before = {name: value.clone() for name, value in encoder.state_dict().items()}
+    parent = torch.nn.Sequential(encoder).train()
+    assert not parent(torch.from_numpy(frames)).requires_grad
+    assert all(torch.equal(before[name], value) for name, value in encoder.state_dict().items())
 
 
 def test_weights_of_another_shape_are_refused(encoder: Encoder, tmp_path: Path) -> None:
     encoder.save_pretrained(tmp_path)
     config = (tmp_path / "config.json").read_text().replace('"latents": 3', '"latents": 2')
     (tmp_path / "config.json").write_text(config)
-    with pytest.raises(ValueError, match="does not hold an encoder"):
+    with pytest.raises(ValueError, match="does not hold the weights"):
         Encoder.load(tmp_path)
 
 

@@ -37,9 +37,9 @@ def test_whitening_leaves_mean_zero_and_covariance_one() -> None:
 
 
 def test_a_quadratic_mode_is_aligned_worse_than_a_linear_one() -> None:
-    views = pairs(0.9, n=100_000)
+    views = pairs(0.9, n=50_000)
     hermite = torch.stack([views[..., 0], (views[..., 1] ** 2 - 1) / math.sqrt(2)], dim=-1)
-    value = LeJEPA(whiten=False)(hermite, torch.Generator().manual_seed(0))
+    value = LeJEPA(whiten=False, slices=1)(hermite, torch.Generator().manual_seed(0))
     assert float(value.alignment) == pytest.approx(((1 - 0.9) + (1 - 0.81)) / 2, rel=0.03)
 
 
