@@ -12,7 +12,7 @@ from worldmodel.linear import AffineMap, fit_affine
 class Decoder(Protocol):
     """Reads latents from embeddings."""
 
-    def __call__(self, h: np.ndarray) -> np.ndarray:
+    def __call__(self, h: np.ndarray, /) -> np.ndarray:
         """Read (..., m) as (..., n) standardised latents."""
         ...
 

@@ -57,18 +57,20 @@ def certificate(
     h = np.asarray(h, np.float64)
     h = h - h.mean(0)
     sums = _episode_sums(h, offsets, lag)
-    estimate = _parts(*(part.sum(0) for part in sums), rho)
+    estimate = _parts([part.sum(0) for part in sums], rho)
     rng = np.random.default_rng(seed)
     episodes = len(sums[0])
     drawn = np.array(
         [
-            _parts(*(part[chosen].sum(0) for part in sums), rho)
+            _parts([part[chosen].sum(0) for part in sums], rho)
             for chosen in rng.integers(0, episodes, (resamples, episodes))
         ]
     )
     low, high = np.quantile(drawn, [0.025, 0.975], axis=0)
-    intervals = [Interval(float(mean), float(a), float(b)) for mean, a, b in zip(estimate, low, high, strict=True)]
-    return Certificate(*intervals, rho=rho)
+    gap, whitening, bound = (
+        Interval(float(e), float(a), float(b)) for e, a, b in zip(estimate, low, high, strict=True)
+    )
+    return Certificate(gap, whitening, bound, rho)
 
 
 def _episode_sums(h: np.ndarray, offsets: np.ndarray, lag: int) -> tuple[np.ndarray, ...]:
@@ -85,9 +87,9 @@ def _episode_sums(h: np.ndarray, offsets: np.ndarray, lag: int) -> tuple[np.ndar
     return tuple(np.array(column, np.float64) for column in zip(*rows, strict=True))
 
 
-def _parts(
-    steps: np.ndarray, pairs: np.ndarray, total: np.ndarray, squares: np.ndarray, frames: np.ndarray, rho: float
-) -> tuple[float, float, float]:
+def _parts(sums: list[np.ndarray], rho: float) -> tuple[float, float, float]:
+    """Return δ, ε and the bound from sums over episodes."""
+    steps, pairs, total, squares, frames = sums
     mean = total / frames
     covariance = squares / frames - np.outer(mean, mean)
     gap = float(steps / pairs - 2 * (1 - rho) * np.trace(covariance))

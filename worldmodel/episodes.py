@@ -122,15 +122,16 @@ def unstack(arrays: Mapping[str, np.ndarray]) -> list[Episode]:
     """
     lengths = {name: len(arrays[name]) for name in ARRAYS[:-1]}
     offsets = arrays["offsets"]
-    frames, count = lengths["frames"], len(offsets) - 1
-    if count < 1 or offsets[0] != 0 or offsets[-1] != frames or (np.diff(offsets) < 1).any():
-        raise ValueError(f"offsets do not cut {frames} frames into episodes")
-    if lengths != {"frames": frames, "states": frames, "latents": frames, "actions": frames - count}:
-        raise ValueError(f"{frames} frames of {count} episodes do not fit {lengths}")
+    total, count = lengths["frames"], len(offsets) - 1
+    if count < 1 or offsets[0] != 0 or offsets[-1] != total or (np.diff(offsets) < 1).any():
+        raise ValueError(f"offsets do not cut {total} frames into episodes")
+    if lengths != {"frames": total, "states": total, "latents": total, "actions": total - count}:
+        raise ValueError(f"{total} frames of {count} episodes do not fit {lengths}")
     episodes = []
     for index, (first, end) in enumerate(pairwise(offsets.tolist())):
         actions = arrays["actions"][first - index : end - index - 1]
-        episodes.append(Episode(*(arrays[name][first:end] for name in ARRAYS[:3]), actions))
+        frames, states, latents = (arrays[name][first:end] for name in ("frames", "states", "latents"))
+        episodes.append(Episode(frames, states, latents, actions))
     return episodes
 
 

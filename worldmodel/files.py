@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 
-def write_whole(path: Path, write: Callable[[Path], None]) -> Path:
+def write_whole(path: Path, write: Callable[[Path], object]) -> Path:
     """Let ``write`` fill a temporary neighbour of ``path``, then rename it in one step.
 
     A reader sees the old file or the new one, never a part. The temporary name keeps the suffix, since many writers
@@ -26,4 +26,4 @@ def write_whole(path: Path, write: Callable[[Path], None]) -> Path:
 def write_json(path: Path, value: Any) -> Path:
     """Write strict JSON (no NaN: a missing number is ``null``), indented for people."""
     text = json.dumps(value, indent=2, allow_nan=False) + "\n"
-    return write_whole(path, lambda temporary: temporary.write_text(text) and None)
+    return write_whole(path, lambda temporary: temporary.write_text(text))

@@ -1,12 +1,19 @@
 """Progress bars with the time left."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Protocol
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Column
 
-Advance = Callable[[int, str], None]
+
+class Advance(Protocol):
+    """Moves a bar on."""
+
+    def __call__(self, steps: int, note: str = "") -> None:
+        """Count ``steps`` more, and show a note of the latest values."""
+        ...
 
 
 @contextmanager
@@ -23,4 +30,8 @@ def progress_bar(label: str, total: int, shown: bool = True, done: int = 0) -> I
     )
     with Progress(*columns, disable=not shown) as progress:
         task = progress.add_task(label, total=total, completed=done, note="")
-        yield lambda steps, note="": progress.update(task, advance=steps, note=note)
+
+        def advance(steps: int, note: str = "") -> None:
+            progress.update(task, advance=steps, note=note)
+
+        yield advance

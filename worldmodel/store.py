@@ -62,7 +62,7 @@ class EpisodeStore:
             ValueError: the folder holds other data, or something else, or exists under ``error``.
         """
         store = cls(path)
-        spec = json.loads(json.dumps({"format": FORMAT, **spec}))
+        wanted: dict[str, Any] = json.loads(json.dumps({"format": FORMAT, **spec}))
         if store.path.exists() and not store.path.is_dir():
             raise ValueError(f"{path} is a file: a data set is a folder")
         if store.path.exists() and any(not entry.name.startswith(".") for entry in store.path.iterdir()):
@@ -72,10 +72,11 @@ class EpisodeStore:
             if mode == "overwrite":
                 store._remove()
             else:
-                store._check_same(there, spec)
-                spec |= {"frames": max(there["frames"], spec["frames"])} if {"frames"} <= there.keys() & spec else {}
+                store._check_same(there, wanted)
+                if "frames" in wanted and "frames" in there:
+                    wanted["frames"] = max(there["frames"], wanted["frames"])
         store.remove_leftovers()
-        write_json(store.path / "spec.json", spec)
+        write_json(store.path / "spec.json", wanted)
         (store.path / "shards").mkdir(exist_ok=True)
         return store
 
@@ -214,6 +215,8 @@ def load_episodes(path: Path | str) -> Episodes:
 
 def _read(group: zarr.Group, name: str) -> np.ndarray:
     array = group[name]
+    if not isinstance(array, zarr.Array):
+        raise ValueError(f"{name} is no array")
     if array.dtype != DTYPES[name]:
         raise ValueError(f"{name} are {array.dtype}, not {DTYPES[name]}")
     if array.nchunks_initialized < array.nchunks:

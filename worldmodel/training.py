@@ -133,7 +133,8 @@ class _Run:
         seed: int,
         device: torch.device,
     ) -> None:
-        self.encoder = encoder.to(device, memory_format=torch.channels_last)
+        self.encoder = encoder.to(device)
+        self.encoder.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.objective, self.options, self.seed, self.device = objective, options, seed, device
         self.history = TrainingHistory(rho)
         self.step = 0
