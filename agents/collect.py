@@ -1,9 +1,12 @@
 """Collect episodes: an explorer moves the simulator, frames are drawn in batches, shards go to disk."""
 
+import inspect
+import multiprocessing
 import os
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,17 +14,18 @@ import gymnasium as gym
 import joblib
 import numpy as np
 from joblib.externals.loky import get_reusable_executor
+from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from worldmodel.agents.explorers import DrivingExplorer, Explorer, PosedExplorer
-from worldmodel.datacard import describe
 from worldmodel.envs import SuiteEnv, env_id, make
 from worldmodel.episodes import Episode, Episodes
 from worldmodel.progress import progress_bar
 from worldmodel.store import EpisodeStore, Mode
 from worldmodel.versions import versions
 
-_SHARD_FRAMES = 2_000  # of posed frames: a few seconds of work
+_SHARD_FRAMES = 1_000  # of posed frames: a second or two of work, and four full passes of the renderer at 64x64
 _DRIVEN_SECONDS = 4.0
+_HUNG_SECONDS = 600.0  # a worker that finishes no shard for so long is taken for dead
 
 
 @dataclass(frozen=True)
@@ -50,9 +54,11 @@ def collect(
     progress: bool = True,
     **env_options: Any,
 ) -> Episodes:
-    """Collect at least ``frames`` frames in whole shards, or resume what was begun.
+    """Collect ``frames`` frames, rounded up to whole episodes, or resume what was begun.
 
-    Shard k follows from the seed and k alone: any number of processes, and any interruption, give the same data.
+    Shard k follows from the seed and k alone: any number of processes, and any interruption, give the same data. What
+    the last shard has too many stays on disk, where an extension finds it. An episode that the task itself ends is
+    shorter than the others. Driven latents count the turns of a free hinge (``envs.LatentSpec.wrap`` forgets them).
 
     Args:
         env: name of the environment, as for ``envs.make``.
@@ -71,46 +77,69 @@ def collect(
 
     Raises:
         ValueError: bad input, in one line, before any work.
-        RuntimeError: a worker died; what it had finished is kept.
+        OSError: the disk is full; what was finished is kept, and the same command goes on from there.
+        RuntimeError: a worker died or hangs; likewise.
     """
     if frames < 1:
         raise ValueError(f"frames is {frames}; it must be at least 1")
+    if seed < 0 or processes < 0:
+        raise ValueError(f"seed is {seed} and processes {processes}; neither may be negative")
     posed = isinstance(explorer, PosedExplorer)
     probe = make(env, **env_options)
-    suite = _suite(probe)
-    length = length or (100 if posed else round(_DRIVEN_SECONDS / suite.dt) + 1)
-    if length < 2:
-        raise ValueError(f"an episode has at least 2 frames, not {length}")
-    spec = suite.latent_spec  # a task without latents says so here
-    identity: dict[str, Any] = {
-        "env": env_id(env),
+    try:
+        suite = _suite(probe)
+        length = (100 if posed else round(_DRIVEN_SECONDS / suite.dt) + 1) if length is None else length
+        if length < 2:
+            raise ValueError(f"an episode has at least 2 frames, not {length}")
+        _rehearse(explorer, suite)
+        episodes = max(1, _SHARD_FRAMES // length) if posed else 1
+        spec = _spec(env_id(env), explorer, suite, env_options)
+        spec |= {"seed": seed, "length": length, "episodes_per_shard": episodes, "frames": frames}
+        store = EpisodeStore.open(out, spec, mode)
+        job = _Job(env, explorer, seed, length, episodes, env_options, store.path)
+        missing = sorted(set(range(-(-frames // (episodes * length)))) - set(store.shards()))
+        drawing = _collect_shards(job, missing, processes or os.cpu_count() or 1, progress)
+        data = store.load()
+        if missing or not (store.path / "card.json").is_file():
+            card = replace(data.card, gl_renderer=suite.renderer.gl_renderer, versions=versions())
+            if missing:
+                card = replace(card, render_ms_per_frame=1e3 * drawing / (len(missing) * episodes * length))
+            store.write_card(card)
+            data = replace(data, card=card)
+    finally:
+        probe.close()
+    return data if frames == store.spec()["frames"] else store.load(frames)
+
+
+def _spec(env: str, explorer: Explorer, suite: SuiteEnv, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Say what determines the data, defaults written out, so that giving one by hand changes nothing."""
+    parameters = inspect.signature(SuiteEnv).parameters.values()
+    defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
+    latents = suite.latent_spec  # a task without latents says so here
+    return {
+        **{k: v for k, v in (defaults | dict(options)).items() if k not in ("render_mode", "latent_spec")},
+        "env": env,
         "explorer": repr(explorer),
-        "seed": seed,
         "dt": suite.dt,
-        "latent_names": spec.names,
-        "latent_scales": tuple(spec.scales.tolist()),
+        "latent_names": latents.names,
+        "latent_means": latents.means.tolist(),
+        "latent_scales": latents.scales.tolist(),
     }
-    store = EpisodeStore.open(out, {**identity, "length": length, **env_options, "frames": frames}, mode)
-    episodes = max(1, _SHARD_FRAMES // length) if posed else 1
-    job = _Job(env, explorer, seed, length, episodes, env_options, Path(out))
-    missing = sorted(set(range(-(-frames // (episodes * length)))) - set(store.shards()))
-    drawing = _collect_shards(job, missing, os.cpu_count() or 1 if processes == 0 else processes, progress)
-    if missing or not (Path(out) / "card.json").is_file():
-        data = store.load(frames)
-        renderer = suite.renderer.gl_renderer
-        store.write_card(
-            describe(
-                data.latents,
-                data.actions,
-                data.offsets,
-                **identity,
-                gl_renderer=renderer,
-                render_ms_per_frame=1e3 * drawing / (len(missing) * episodes * length) if missing else None,
-                versions=versions(),
-            )
-        )
-    probe.close()
-    return store.load(frames)
+
+
+def _rehearse(explorer: Explorer, suite: SuiteEnv) -> None:
+    """Let the explorer do one step, so that one that does not fit the task is refused before any work."""
+    rng = np.random.default_rng(0)
+    if isinstance(explorer, PosedExplorer):
+        n = suite.latent_spec.n
+        shape: tuple[int, ...] = explorer.chains(1, 2, n, rng).shape
+        expected: tuple[int, ...] = (1, 2, n)
+    else:
+        observation, _ = suite.reset(seed=0)
+        size = suite.num_actions
+        shape, expected = np.shape(explorer.policy(size, suite.dt, rng)(observation)), (size,)
+    if shape != expected:
+        raise ValueError(f"{explorer} gives shape {shape} where {suite.domain}-{suite.task} takes {expected}")
 
 
 def _collect_shards(job: _Job, missing: list[int], processes: int, progress: bool) -> float:
@@ -133,19 +162,24 @@ def _work(job: _Job, missing: list[int], processes: int) -> Iterator[float]:
             env.close()
         return
     # loky starts fresh interpreters, each with its own OpenGL context, and names a worker that dies
-    parallel = joblib.Parallel(processes, return_as="generator_unordered", batch_size=1)
+    parallel = joblib.Parallel(processes, return_as="generator_unordered", batch_size=1, timeout=_HUNG_SECONDS)
     try:
         yield from parallel(joblib.delayed(_make_shard_alone)(job, index) for index in missing)
-    except joblib.externals.loky.process_executor.TerminatedWorkerError as error:
+    except TerminatedWorkerError as error:
         raise RuntimeError(f"a worker died while collecting; the same command resumes ({error})") from error
+    except multiprocessing.TimeoutError as error:
+        raise RuntimeError(f"no shard in {_HUNG_SECONDS:.0f} s: a worker hangs; the same command resumes") from error
     finally:
         get_reusable_executor().shutdown(wait=False)  # idle workers would hold half a gigabyte each for minutes
 
 
+_PARENT = os.getppid()  # changes when the process that started this worker is killed
 _ENVS: dict[tuple[Any, ...], gym.Env[Any, Any]] = {}  # of this worker process
 
 
 def _make_shard_alone(job: _Job, index: int) -> float:
+    if os.getppid() != _PARENT:
+        raise RuntimeError("the process that collects is gone")  # whoever resumes makes this shard
     key = (job.env, *sorted(job.options.items()))
     if key not in _ENVS:
         _ENVS[key] = make(job.env, **job.options)
@@ -171,7 +205,8 @@ def _make_shard(job: _Job, index: int, env: gym.Env[Any, Any]) -> float:
         latents = suite.latent_spec.to_latents(states[:, : suite.model.nq]).astype(np.float32)
         episodes.append(Episode(frames[first:end], states, latents, actions))
         first = end
-    EpisodeStore(job.path).write_shard(index, episodes)
+    with suppress(FileExistsError):  # another collection made the same shard meanwhile
+        EpisodeStore(job.path).write_shard(index, episodes)
     return seconds
 
 
@@ -192,7 +227,7 @@ def _driven(job: _Job, env: gym.Env[Any, Any], rng: np.random.Generator) -> list
     tracks = []
     for _ in range(job.episodes):
         observation, _ = env.reset()
-        policy = job.explorer.policy(suite.action_space.shape[0], suite.dt, rng)
+        policy = job.explorer.policy(suite.num_actions, suite.dt, rng)
         states, actions = [suite.state()], []
         while len(states) < job.length:
             actions.append(np.asarray(policy(observation), np.float32))

@@ -48,6 +48,10 @@ class LatentOU:
 
     rho: float | tuple[float, ...] = 0.9
 
+    def __post_init__(self) -> None:
+        if not (np.abs(self.rho) < 1).all():
+            raise ValueError(f"rho is {self.rho}: every correlation lies between -1 and 1")
+
     def chains(self, episodes: int, length: int, latents: int, rng: np.random.Generator) -> np.ndarray:
         """Draw (episodes, length, latents)."""
         return ou_chains(self.rho, episodes, length, latents, rng)
@@ -64,6 +68,10 @@ class ActionOU:
 
     std: float = 0.5
     correlation_time: float = 0.2
+
+    def __post_init__(self) -> None:
+        if not (self.std > 0 and self.correlation_time > 0):
+            raise ValueError(f"{self}: std and correlation_time have to be positive")
 
     def policy(self, actions: int, dt: float, rng: np.random.Generator) -> Policy:
         """Return the policy of one episode."""
@@ -88,10 +96,12 @@ EXPLORERS: dict[str, type] = {"latent-ou": LatentOU, "action-ou": ActionOU, "ran
 
 
 def explorer(text: str) -> Explorer:
-    """Make an explorer from its name and numbers, in the order of its fields.
+    """Make an explorer from its name and numbers, in the order of its fields; commas give one number per latent.
 
     >>> explorer("latent-ou:0.8")
     LatentOU(rho=0.8)
+    >>> explorer("latent-ou:0.9,0.8")
+    LatentOU(rho=(0.9, 0.8))
     >>> explorer("action-ou:0.5:0.2")
     ActionOU(std=0.5, correlation_time=0.2)
 
@@ -103,10 +113,17 @@ def explorer(text: str) -> Explorer:
         raise ValueError(f"unknown explorer {name!r}: take one of {', '.join(EXPLORERS)}")
     kind = EXPLORERS[name]
     names = [field.name for field in fields(kind)]
+    if len(numbers) > len(names):
+        raise ValueError(f"{text!r}: {name} takes at most {len(names)} number(s), {':'.join(names)}")
     try:
-        values = [float(number) for number in numbers]
+        values = [_numbers(number) for number in numbers]
     except ValueError:
         raise ValueError(f"{text!r}: write {':'.join([name, *names])} with numbers") from None
-    if len(values) > len(names):
-        raise ValueError(f"{text!r}: {name} takes at most {len(names)} number(s), {':'.join(names)}")
+    if kind is not LatentOU and any(isinstance(value, tuple) for value in values):
+        raise ValueError(f"{text!r}: only latent-ou takes several numbers, one per latent")
     return kind(*values)
+
+
+def _numbers(text: str) -> float | tuple[float, ...]:
+    values = tuple(float(number) for number in text.split(","))
+    return values if len(values) > 1 else values[0]

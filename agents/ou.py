@@ -1,6 +1,8 @@
 """Ornstein-Uhlenbeck processes: stationary chains of latents, and correlated action noise."""
 
 from collections.abc import Sequence
+from copy import copy
+from typing import Any
 
 import numpy as np
 from stable_baselines3.common.noise import ActionNoise
@@ -25,6 +27,8 @@ def ou_chains(
         ValueError: ρ lies outside (-1, 1), or there are neither one nor n of them.
     """
     rhos = np.asarray(rho, np.float64)
+    if chains < 1 or length < 1:
+        raise ValueError(f"{chains} chains of {length} frames: at least 1 of each")
     if rhos.shape not in ((), (latents,)) or not (np.abs(rhos) < 1).all():
         raise ValueError(f"rho is {rho}: give one number between -1 and 1, or {latents} of them")
     z = rng.standard_normal((length, chains, latents))
@@ -67,6 +71,8 @@ class OrnsteinUhlenbeck(ActionNoise):
         rng: np.random.Generator,
     ) -> None:
         super().__init__()
+        if envs < 1 or dimensions < 1:
+            raise ValueError(f"noise for {envs} environments and {dimensions} actions: at least 1 of each")
         if not 0 < theta * dt < 2:
             raise ValueError(f"theta * dt is {theta * dt:.3g}: it must lie between 0 and 2 for a stationary process")
         self.decay, self.kick, self.mean, self.start = 1 - theta * dt, sigma * np.sqrt(dt), mean, start
@@ -88,6 +94,14 @@ class OrnsteinUhlenbeck(ActionNoise):
             self._x[chosen] = self.mean + self.std * self._rng.standard_normal((len(chosen), self._x.shape[1]))
         else:
             self._x[chosen] = self.start
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "OrnsteinUhlenbeck":
+        """Copy with a generator of its own: SB3 copies one noise per environment, and all would draw the same."""
+        twin = copy(self)
+        twin._rng = self._rng.spawn(1)[0]
+        twin._x = self._x.copy()
+        twin.reset()
+        return twin
 
     def __repr__(self) -> str:
         return f"OrnsteinUhlenbeck(std={self.std:.3g}, decay={self.decay:.3g})"

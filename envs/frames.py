@@ -51,6 +51,10 @@ class FrameRenderer:
         ValueError: If the size is not positive or there is no such camera or geom.
     """
 
+    _canvas: Canvas | None
+    _finalizer: weakref.finalize
+    _scratch: mujoco.MjData | None
+
     def __init__(
         self,
         model: mujoco.MjModel,
@@ -141,8 +145,8 @@ class FrameRenderer:
         self._make_scene()
 
     def _make_scene(self) -> None:
-        self._canvas: Canvas | None = None
-        self._scratch: mujoco.MjData | None = None
+        self._canvas = None
+        self._scratch = None
         self._scene = mujoco.MjvScene(self.model, maxgeom=10_000)
         self._option = mujoco.MjvOption()
         self._option.flags[mujoco.mjtVisFlag.mjVIS_RANGEFINDER] = False  # as dm_control does
@@ -156,12 +160,13 @@ class FrameRenderer:
         self._scene.flags[mujoco.mjtRndFlag.mjRND_REFLECTION] = self._reflections
 
     def _context(self) -> Canvas:
-        if self._canvas is None:
+        canvas = self._canvas
+        if canvas is None:
             self._canvas = canvas = Canvas(self.model, self.height, self.width, self._antialias, self._shadows)
             # Whichever thread the garbage collector runs on, the GL thread frees; at exit the canvas sees to it itself.
             self._finalizer = weakref.finalize(self, gl.post, canvas.free)
             self._finalizer.atexit = False
-        return self._canvas
+        return canvas
 
     def _draw(self, count: int, pose: Callable[[int], mujoco.MjData]) -> np.ndarray:
         canvas = self._context()

@@ -211,6 +211,11 @@ class SuiteEnv(gym.Env[np.ndarray, np.ndarray]):
         return self._env.physics.model.ptr
 
     @property
+    def num_actions(self) -> int:
+        """Width of an action."""
+        return len(self._low)
+
+    @property
     def dt(self) -> float:
         """Seconds from one step to the next."""
         return self._env.control_timestep() * self.frame_skip

@@ -105,6 +105,7 @@ def _ways(options: Render) -> Iterator[tuple[dict[str, Callable[[int], int]], st
 
     env = envs.make(options.env, render_mode="rgb_array", height=options.size, width=options.size)
     suite = env.unwrapped
+    assert isinstance(suite, envs.SuiteEnv)
     env.reset(seed=options.seed)
     size = {"height": options.size, "width": options.size, "camera_id": 0}
     shimmy = DmControlCompatibilityV0(suite._env, render_mode="rgb_array", render_kwargs=size)

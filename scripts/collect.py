@@ -23,7 +23,8 @@ class CollectOptions:
 
     Attributes:
         env: a DeepMind Control task: reacher, point_mass, cartpole-swingup, ...
-        explorer: what moves the simulator: latent-ou:RHO, action-ou:STD:SECONDS or random.
+        explorer: what moves the simulator: latent-ou:RHO (or one RHO per latent, with commas), action-ou:STD:SECONDS
+            or random.
         frames: frames to collect; more than the folder holds extends it.
         length: frames of an episode (default: 100 posed ones, or 4 s driven).
         size: height and width of a frame in pixels.
@@ -70,7 +71,7 @@ def main(options: Annotated[CollectOptions, tyro.conf.arg(name="")]) -> None:
 
 
 def card_table(card: DataCard) -> Table:
-    """Lay out a data card, one row per latent."""
+    """Lay out a data card, one row per latent and per action."""
     shape = card.gaussianity
     title = f"{card.env}, {card.explorer}: {card.episodes} episodes, {card.frames} frames"
     drawn = "" if card.render_ms_per_frame is None else f"; drawn in {card.render_ms_per_frame:.2f} ms a frame"
@@ -81,6 +82,8 @@ def card_table(card: DataCard) -> Table:
     rows = zip(card.mean, card.std, card.rho, shape.skewness, shape.excess_kurtosis, shape.distance, strict=True)
     for name, values in zip(card.latent_names, rows, strict=True):
         table.add_row(name, *(f"{value:.3f}" for value in values))
+    for index, (std, rho) in enumerate(zip(card.action_std, card.action_autocorrelation, strict=True)):
+        table.add_row(f"action {index}", "", f"{std:.3f}", f"{rho:.3f}", "", "", "")
     return table
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import torch
@@ -135,7 +135,7 @@ class Encoder(nn.Module, PyTorchModelHubMixin, tags=["world-model", "lejepa"]):
             raise ValueError(f"{folder} does not hold an encoder of this version: {error}") from error
 
     @classmethod
-    def _load_as_safetensor(cls, model: Self, model_file: str, map_location: str, strict: bool) -> Self:
+    def _load_as_safetensor(cls, model: Any, model_file: str, map_location: str, strict: bool) -> Any:
         """Load all weights or fail (the hub alone would fill in what it finds), whatever wrapped the saved model."""
         try:
             state = load_file(model_file, device=map_location)

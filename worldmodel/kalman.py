@@ -106,7 +106,8 @@ class KalmanFilter:
             Estimates (B, T + 1, 2 m) and their covariances (T + 1, 2 m, 2 m), which are those of every episode.
         """
         predicted, P = np.broadcast_to(mean, (len(h), len(self.A))), covariance
-        means, covariances = [], []
+        means: list[np.ndarray] = []
+        covariances: list[np.ndarray] = []
         for t in range(h.shape[1]):
             if t:
                 predicted, P = (

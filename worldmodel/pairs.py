@@ -12,6 +12,9 @@ def pair_indices(offsets: np.ndarray, lag: int) -> np.ndarray:
         offsets: frame offsets of the episodes (E + 1,).
         lag: control steps between the two frames, at least 1.
 
+    Raises:
+        ValueError: the lag is below 1.
+
     >>> pair_indices(np.array([0, 3, 5]), lag=1).tolist()
     [0, 1, 3]
     """
@@ -25,6 +28,11 @@ def window_indices(offsets: np.ndarray, length: int) -> np.ndarray:
 
     >>> len(window_indices(np.array([0, 3, 13, 20]), length=4))  # episodes of 3, 10 and 7 frames
     11
+
+    Raises:
+        ValueError: the length is below 1.
     """
+    if length < 1:
+        raise ValueError(f"length is {length}; it must be at least 1 frame")
     starts = [np.arange(first, end - length + 1) for first, end in pairwise(offsets)]
     return np.concatenate(starts) if starts else np.zeros(0, np.int64)

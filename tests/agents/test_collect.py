@@ -5,14 +5,17 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from worldmodel.agents import ActionOU, LatentOU, RandomActions, collect, explorer
+from worldmodel.agents import ActionOU, LatentOU, RandomActions, collect
+from worldmodel.agents.explorers import Policy
 from worldmodel.envs import make
 from worldmodel.episodes import Episodes
+from worldmodel.store import load_episodes
 
 
 def same(one: Episodes, two: Episodes) -> bool:
@@ -52,29 +55,110 @@ def test_the_card_says_what_the_data_is(posed: Episodes) -> None:
 
 def test_one_seed_gives_the_same_data_with_one_process_and_with_two(tmp_path: Path) -> None:
     one, two = (
-        collect("cartpole", LatentOU(0.5), 1500, tmp_path / str(n), length=250, processes=n, seed=1, progress=False)
+        collect("cartpole", LatentOU(0.5), 1002, tmp_path / str(n), length=501, processes=n, seed=1, progress=False)
         for n in (1, 2)
     )
+    assert len(two) == 2
     assert same(one, two)
+    assert contents(tmp_path / "1" / "shards") == contents(tmp_path / "2" / "shards")
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+
+def test_shards_and_seeds_draw_different_numbers(tmp_path: Path) -> None:
+    one, two = (
+        collect("cartpole", RandomActions(), 4, tmp_path / str(n), length=2, seed=n, progress=False) for n in (1, 2)
+    )
+    drawn = np.concatenate([one.actions, two.actions])
+    assert len(np.unique(drawn)) == 4 and len(np.unique(np.concatenate([one.states, two.states])[::2, 0])) == 4
 
 
 def test_more_frames_extend_the_data_and_keep_what_was_there(tmp_path: Path) -> None:
-    small = collect("cartpole", LatentOU(0.5), 100, tmp_path / "a", length=2000, seed=1, progress=False)
-    large = collect("cartpole", LatentOU(0.5), 2100, tmp_path / "a", length=2000, seed=1, progress=False)
-    assert same(large.subset([0]), small) and len(large) == 2 and large.card.frames == 4000
+    def asked(frames: int) -> Episodes:
+        return collect("cartpole", LatentOU(0.5), frames, tmp_path / "a", length=400, seed=1, progress=False)
+
+    small = asked(100)
+    shard = contents(tmp_path / "a" / "shards")
+    large = asked(900)
+    assert len(small) == 1 and len(large) == 3 and large.card.frames == 1200
+    assert same(large.subset([0]), small) and shard.items() <= contents(tmp_path / "a" / "shards").items()
+    assert same(asked(100), small) and len(load_episodes(tmp_path / "a")) == 3
+
+
+def test_a_default_that_is_written_out_is_the_same_data(tmp_path: Path) -> None:
+    collect("cartpole", RandomActions(), 2, tmp_path, length=2, progress=False)
+    collect("cartpole", RandomActions(), 4, tmp_path, length=2, progress=False, height=64, camera=0, frame_skip=1)
+    with pytest.raises(ValueError, match="height is 64, asked for 32"):
+        collect("cartpole", RandomActions(), 4, tmp_path, length=2, progress=False, height=32)
 
 
 def test_a_killed_collection_resumes_to_the_same_bytes(tmp_path: Path) -> None:
-    command = "from worldmodel.agents import *; import sys; collect('cartpole', ActionOU(), 800, sys.argv[1], seed=2)"
+    command = (
+        "from worldmodel.agents import *; import sys; collect('cartpole', ActionOU(), 150, sys.argv[1], length=50)"
+    )
     killed = subprocess.Popen([sys.executable, "-c", command, str(tmp_path / "killed")], stdout=subprocess.DEVNULL)
     deadline = time.monotonic() + 60
     while not list((tmp_path / "killed").glob("shards/00000.zarr")) and time.monotonic() < deadline:
-        time.sleep(0.02)
+        time.sleep(0.01)
     os.kill(killed.pid, signal.SIGKILL)
     killed.wait()
-    resumed = collect("cartpole", ActionOU(), 800, tmp_path / "killed", seed=2, progress=False)
-    whole = collect("cartpole", ActionOU(), 800, tmp_path / "whole", seed=2, progress=False)
-    assert same(resumed, whole) and len(whole) == 2
+    resumed = collect("cartpole", ActionOU(), 150, tmp_path / "killed", length=50, progress=False)
+    whole = collect("cartpole", ActionOU(), 150, tmp_path / "whole", length=50, progress=False)
+    assert same(resumed, whole) and len(whole) == 3
+    assert contents(tmp_path / "killed" / "shards") == contents(tmp_path / "whole" / "shards")
+
+
+@dataclass(frozen=True)
+class Dies:
+    """Kills the process that it acts in, unless that one is spared."""
+
+    spared: int
+
+    def policy(self, actions: int, dt: float, rng: np.random.Generator) -> Policy:
+        if os.getpid() != self.spared:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return lambda observation: np.zeros(actions, np.float32)
+
+
+def test_a_worker_that_dies_is_a_named_error_not_a_deadlock(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError, match="a worker died"):
+        collect("cartpole", Dies(os.getpid()), 4, tmp_path, length=2, processes=2, progress=False)
+
+
+@dataclass(frozen=True)
+class Hangs:
+    """Never acts, unless in the process that is spared."""
+
+    spared: int
+
+    def policy(self, actions: int, dt: float, rng: np.random.Generator) -> Policy:
+        if os.getpid() != self.spared:
+            time.sleep(100)
+        return lambda observation: np.zeros(actions, np.float32)
+
+
+def test_a_worker_that_hangs_is_a_named_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules["worldmodel.agents.collect"], "_HUNG_SECONDS", 1.0)
+    with pytest.raises(RuntimeError, match="a worker hangs"):
+        collect("cartpole", Hangs(os.getpid()), 4, tmp_path, length=2, processes=2, progress=False)
+
+
+@pytest.mark.parametrize("task", ["reacher", "ball_in_cup", "cheetah", "finger-turn_hard", "swimmer"])
+def test_driven_frames_are_those_of_the_running_environment(task: str, tmp_path: Path) -> None:
+    data = collect(task, RandomActions(), 12, tmp_path, length=12, seed=5, progress=False)
+    env = make(task)
+    sequence = np.random.SeedSequence(5, spawn_key=(0,))
+    env.reset(seed=int(sequence.generate_state(1)[0]))
+    env.reset()
+    for step in range(12):
+        np.testing.assert_array_equal(env.unwrapped.state(), data.states[step])
+        difference = np.abs(env.unwrapped.render().astype(int) - data.frames[step])
+        assert difference.max() <= 8 and difference.mean() < 0.1
+        if step < 11:
+            env.step(data.actions[step])
+    env.close()
 
 
 @pytest.mark.parametrize("driver", [ActionOU(), RandomActions()], ids=["action-ou", "random"])
@@ -104,8 +188,9 @@ def test_frame_skip_is_part_of_the_data(tmp_path: Path) -> None:
         (lambda out: collect("reacher", LatentOU(), 0, out), "at least 1"),
         (lambda out: collect("fish", LatentOU(), 10, out), "free or ball joints"),
         (lambda out: collect("reacher", LatentOU(), 10, out, camera="nowhere"), "no camera"),
-        (lambda out: explorer("latent-ou:high"), "with numbers"),
-        (lambda out: explorer("levy-flight"), "unknown explorer"),
+        (lambda out: collect("reacher", LatentOU((0.9, 0.8, 0.7)), 10, out), "2 of them"),
+        (lambda out: collect("reacher", LatentOU(), 10, out, length=1), "at least 2 frames"),
+        (lambda out: collect("reacher", LatentOU(), 10, out, seed=-1), "negative"),
     ],
 )
 def test_bad_input_is_one_line_before_any_work(call, line: str, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]

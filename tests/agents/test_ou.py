@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from stable_baselines3.common.noise import VectorizedActionNoise
 
 from worldmodel.agents.ou import OrnsteinUhlenbeck, ou_chains
 
@@ -56,3 +57,10 @@ def test_chains_are_standard_gaussian_at_every_step_with_the_correlation_asked_f
 def test_a_correlation_that_makes_no_chain_is_refused(rho: float | tuple[float, ...]) -> None:
     with pytest.raises(ValueError, match="rho is"):
         ou_chains(rho, 1, 2, 2, rng())
+
+
+def test_the_environments_of_sb3_each_draw_their_own_noise() -> None:
+    base = OrnsteinUhlenbeck(2, theta=1.0, sigma=1.0, dt=0.1, rng=rng())
+    noise = VectorizedActionNoise(base, 3)
+    values = noise()
+    assert values.shape == (3, 2) and len(np.unique(values)) == 6

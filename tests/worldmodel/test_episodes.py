@@ -5,7 +5,6 @@ import pytest
 
 from worldmodel.datacard import describe
 from worldmodel.episodes import Episode, Episodes, stack
-from worldmodel.pairs import pair_indices, window_indices
 
 IDENTITY = {"env": "e", "explorer": "x", "seed": 0, "dt": 0.02, "latent_names": ("a", "b"), "latent_scales": (1.0, 1.0)}
 
@@ -20,24 +19,6 @@ def episode(length: int, value: int = 0) -> Episode:
 def episodes(*lengths: int) -> Episodes:
     arrays = stack([episode(length, index) for index, length in enumerate(lengths)])
     return Episodes(**arrays, card=describe(arrays["latents"], arrays["actions"], arrays["offsets"], **IDENTITY))
-
-
-def test_episodes_of_3_10_and_7_frames_have_11_windows_of_4() -> None:
-    windows = window_indices(episodes(3, 10, 7).offsets, 4)
-    assert windows.tolist() == [*range(3, 10), *range(13, 17)]
-
-
-def test_no_pair_crosses_an_episode() -> None:
-    data = episodes(3, 10, 7)
-    owner = data.frames[:, 0, 0, 0]
-    for lag in (1, 2, 6, 9):
-        first = pair_indices(data.offsets, lag)
-        assert (owner[first] == owner[first + lag]).all() and len(first) == sum(max(0, n - lag) for n in (3, 10, 7))
-
-
-def test_a_lag_below_one_is_refused() -> None:
-    with pytest.raises(ValueError, match="at least 1"):
-        pair_indices(np.array([0, 3]), 0)
 
 
 def test_actions_are_those_of_their_episode() -> None:
