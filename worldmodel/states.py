@@ -122,7 +122,8 @@ class StateLayout:
         """Return the matrices (S, S) and (S, a) that move the past along; their first m rows, the model's, are zero."""
         no_h = np.zeros((self.size + self.actions, self.latents))
         basis = np.eye(self.size + self.actions)
-        return tuple(np.split(self.step(basis[:, : self.size], basis[:, self.size :], no_h).T, [self.size], axis=1))
+        both = np.ascontiguousarray(self.step(basis[:, : self.size], basis[:, self.size :], no_h).T)
+        return both[:, : self.size].copy(), both[:, self.size :].copy()
 
     def at(self, h: np.ndarray, actions: np.ndarray, frames: np.ndarray) -> np.ndarray:
         """Return the states (W, S) at the given frames, from actions (F, a) aligned by :func:`align_actions`."""
