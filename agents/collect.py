@@ -93,8 +93,8 @@ def collect(
             raise ValueError(f"an episode has at least 2 frames, not {length}")
         _rehearse(explorer, suite)
         episodes = max(1, _SHARD_FRAMES // length) if posed else 1
-        spec = _spec(env_id(env), explorer, suite, env_options)
-        spec |= {"seed": seed, "length": length, "episodes_per_shard": episodes, "frames": frames}
+        spec = _spec(env_id(env), explorer, seed, suite, env_options)
+        spec |= {"length": length, "episodes_per_shard": episodes, "frames": frames}
         store = EpisodeStore.open(out, spec, mode)
         job = _Job(env, explorer, seed, length, episodes, env_options, store.path)
         missing = sorted(set(range(-(-frames // (episodes * length)))) - set(store.shards()))
@@ -111,15 +111,16 @@ def collect(
     return data if frames == store.spec()["frames"] else store.load(frames)
 
 
-def _spec(env: str, explorer: Explorer, suite: SuiteEnv, options: Mapping[str, Any]) -> dict[str, Any]:
+def _spec(env: str, explorer: Explorer, seed: int, suite: SuiteEnv, options: Mapping[str, Any]) -> dict[str, Any]:
     """Say what determines the data, defaults written out, so that giving one by hand changes nothing."""
     parameters = inspect.signature(SuiteEnv).parameters.values()
     defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
     latents = suite.latent_spec  # a task without latents says so here
     return {
-        **{k: v for k, v in (defaults | dict(options)).items() if k not in ("render_mode", "latent_spec")},
         "env": env,
         "explorer": repr(explorer),
+        "seed": seed,
+        **{k: v for k, v in (defaults | dict(options)).items() if k not in ("render_mode", "latent_spec")},
         "dt": suite.dt,
         "latent_names": latents.names,
         "latent_means": latents.means.tolist(),

@@ -200,7 +200,7 @@ class EpisodeStore:
             shutil.rmtree(doomed)
 
     def _check_same(self, there: Mapping[str, Any], spec: Mapping[str, Any]) -> None:
-        for key in sorted(set(spec) | set(there)):
+        for key in dict.fromkeys([*spec, *there]):  # the telling ones come first
             if key != "frames" and spec.get(key) != there.get(key):
                 raise ValueError(
                     f"{self.path} holds other data ({key} is {there.get(key)!r}, asked for {spec.get(key)!r}): "
