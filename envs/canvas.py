@@ -2,6 +2,8 @@
 
 import atexit
 import copy
+import functools
+import os
 
 import mujoco
 import numpy as np
@@ -40,8 +42,7 @@ class Canvas:
         self._columns = max(1, _BUFFER_SIDE // width)
         self._context: mujoco.MjrContext | None = None
         self._glcontext = gl.make_context(width, height)  # held as long as the MjrContext, which draws nothing without
-        if not _open:
-            atexit.register(_free_all)  # after, and so run before, the shut-down of EGL that mujoco registers
+        _free_at_exit()
         _open.add(self)
         self.renderer = gl.driver_name()
         try:
@@ -121,6 +122,18 @@ def _for_drawing(model: mujoco.MjModel, height: int, width: int, antialias: bool
     return model
 
 
+@functools.cache
+def _free_at_exit() -> None:
+    """Registered once there is a context, and so run before EGL is shut down, which mujoco registers with its first."""
+    process = os.getpid()
+
+    def free() -> None:
+        if os.getpid() == process:  # not in a fork, which has no GL thread
+            gl.call(_free_all)  # on the GL thread: after whatever is still being drawn or freed there
+
+    atexit.register(free)
+
+
 def _free_all() -> None:
     for canvas in list(_open):
-        gl.call(canvas.free)
+        canvas.free()
