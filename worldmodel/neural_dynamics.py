@@ -100,7 +100,7 @@ class NeuralDynamics(nn.Module):
     def transition(self, s: Array, a: Array) -> Array:
         """Return the expected next states (..., S) of states (..., S) and actions (..., a), NumPy or torch."""
         if not isinstance(s, np.ndarray):
-            return self.members_of(s, a).mean(dim=0).to(s)
+            return self.members_of(s, a).mean(dim=0).to(s)  # type: ignore[return-value]
         with torch.no_grad():
             ahead = self.members_of(torch.as_tensor(s), torch.as_tensor(a)).mean(dim=0)
         return ahead.double().cpu().numpy()  # type: ignore[return-value]
@@ -136,7 +136,8 @@ class NeuralDynamics(nn.Module):
                 numbers = {name: int(value) for name, value in file.metadata().items()}
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
             matrices = {name: tensors.pop(f"linear.{name}").numpy() for name in _LINEAR}
-            linear = LinearGaussianDynamics(**matrices, **{name: numbers[name] for name in _NUMBERS})
+            history, latents, actions = (numbers[name] for name in _NUMBERS)
+            linear = LinearGaussianDynamics(**matrices, history=history, latents=latents, actions=actions)
             dynamics = cls(linear, numbers["members"], numbers["hidden"])
             dynamics.load_state_dict(tensors)
         except (SafetensorError, OSError, KeyError, ValueError, RuntimeError, AttributeError) as error:
@@ -189,9 +190,9 @@ def fit_neural_dynamics(
     missed = targets[:, 0] - linear.transition(s, a[:, 0])[:, : linear.latents]
     for name, value in (("centre", inputs.mean(0)), ("scale", inputs.std(0)), ("sigma", missed.std(0))):
         getattr(dynamics, name).copy_(torch.as_tensor(value) + (0.0 if name == "centre" else 1e-8))
-    tensors = [torch.as_tensor(x, dtype=torch.float32, device=where) for x in (s, a, targets)]
+    windows = [torch.as_tensor(x, dtype=torch.float32, device=where) for x in (s, a, targets)]
     with one_thread():
-        _train(dynamics.to(where), *tensors, options, seed, progress)
+        _train(dynamics.to(where), windows, options, seed, progress)
     return dynamics.cpu().eval()
 
 
@@ -206,9 +207,9 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _train(
-    dynamics: NeuralDynamics, s: Tensor, a: Tensor, targets: Tensor, options: NeuralOptions, seed: int, progress: bool
-) -> None:
+def _train(dynamics: NeuralDynamics, windows: list[Tensor], options: NeuralOptions, seed: int, progress: bool) -> None:
+    """Fit to windows: first states (W, S), actions (W, horizon, a) and the embeddings after them (W, horizon, m)."""
+    s, a, targets = windows
     adam = torch.optim.AdamW(dynamics.parameters(), lr=options.lr, weight_decay=options.weight_decay)
     schedule = torch.optim.lr_scheduler.OneCycleLR(adam, options.lr, total_steps=options.steps, pct_start=0.1)
     generator, variance = torch.Generator().manual_seed(seed), targets.var(dim=(0, 1)).clamp_min(1e-12)
