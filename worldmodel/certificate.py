@@ -2,7 +2,7 @@
 
 Theorem 3 of Klindt, LeCun, Balestriero (arXiv 2605.26379): for Gaussian latents with correlation ρ across a pair,
 
-    E‖h - Q z‖² ≤ D + (ε + D)²,   D = δ / (2ρ(1-ρ)),
+    E‖h - Q z‖² ≤ D + (ε + D)²,   D = max(δ, 0) / (2ρ(1-ρ)),
     δ = E‖h' - h‖² - 2(1-ρ) tr Cov(h)   (alignment gap),   ε = ‖Cov(h) - I‖_F   (whitening error).
 """
 
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from worldmodel.intervals import Interval
+from worldmodel.intervals import Interval, resample
 from worldmodel.pairs import pair_indices
 
 
@@ -51,24 +51,19 @@ def certificate(
         lag: control steps of a pair.
         seed: of the bootstrap.
         resamples: of the bootstrap.
+
+    Raises:
+        ValueError: ρ outside (0, 1), embeddings that are not finite or do not fill the episodes, or no pairs.
     """
     if not 0 < rho < 1:
         raise ValueError(f"rho is {rho:.3g}; the theorem needs it between 0 and 1")
     h = np.asarray(h, np.float64)
+    if h.ndim != 2 or len(h) != offsets[-1] or not np.isfinite(h).all():
+        raise ValueError(f"the certificate needs finite embeddings of shape ({offsets[-1]}, m), not {h.shape}")
     h = h - h.mean(0)
     sums = _episode_sums(h, offsets, lag)
-    estimate = _parts([part.sum(0) for part in sums], rho)
-    rng = np.random.default_rng(seed)
-    episodes = len(sums[0])
-    drawn = np.array(
-        [
-            _parts([part[chosen].sum(0) for part in sums], rho)
-            for chosen in rng.integers(0, episodes, (resamples, episodes))
-        ]
-    )
-    low, high = np.quantile(drawn, [0.025, 0.975], axis=0)
-    gap, whitening, bound = (
-        Interval(float(e), float(a), float(b)) for e, a, b in zip(estimate, low, high, strict=True)
+    gap, whitening, bound = resample(
+        lambda chosen: _parts([part[chosen].sum(0) for part in sums], rho), len(sums[0]), seed=seed, resamples=resamples
     )
     return Certificate(gap, whitening, bound, rho)
 

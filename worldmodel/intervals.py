@@ -14,8 +14,8 @@ class Interval:
 
     Attributes:
         mean: the estimate.
-        low: lower end.
-        high: upper end.
+        low: lower end; minus infinity where a single unit leaves the spread unknown.
+        high: upper end; infinity there.
     """
 
     mean: float
@@ -23,8 +23,8 @@ class Interval:
     high: float
 
     def to_json(self) -> dict[str, Any]:
-        """Return ``{"mean": ..., "ci95": [low, high]}``."""
-        return {"mean": self.mean, "ci95": [self.low, self.high]}
+        """Return ``{"mean": ..., "ci95": [low, high]}``; an end that is not known is ``None``."""
+        return {"mean": self.mean, "ci95": [end if np.isfinite(end) else None for end in (self.low, self.high)]}
 
     def __str__(self) -> str:
         return f"{self.mean:.3g} [{self.low:.3g}, {self.high:.3g}]"
@@ -33,12 +33,19 @@ class Interval:
 def t_interval(values: Sequence[float] | np.ndarray) -> Interval:
     """Student's t interval of the mean of independent values (n,), for few seeds.
 
+    One value says nothing about its spread: its interval is the whole line.
+
+    Raises:
+        ValueError: no values, or values that are not finite.
+
     >>> print(t_interval([1, 2, 3, 4, 5]))
     3 [1.04, 4.96]
     """
     values = _finite(values)
     mean = float(values.mean())
-    if len(values) < 2 or np.ptp(values) == 0:
+    if len(values) < 2:
+        return Interval(mean, -np.inf, np.inf)
+    if np.ptp(values) == 0:
         return Interval(mean, mean, mean)
     low, high = stats.t.interval(0.95, len(values) - 1, mean, stats.sem(values))
     return Interval(mean, float(low), float(high))
@@ -47,9 +54,14 @@ def t_interval(values: Sequence[float] | np.ndarray) -> Interval:
 def wilson(successes: int, trials: int) -> Interval:
     """Wilson's interval of a success rate.
 
+    Raises:
+        ValueError: no trials, or more successes than trials.
+
     >>> print(wilson(7, 10))
     0.7 [0.397, 0.892]
     """
+    if not 0 <= successes <= trials or trials < 1:
+        raise ValueError(f"{successes} successes of {trials} trials make no rate: it takes at least one trial")
     interval = stats.binomtest(successes, trials).proportion_ci(0.95, method="wilson")
     return Interval(successes / trials, float(interval.low), float(interval.high))
 
@@ -68,12 +80,40 @@ def bootstrap(
         statistic: of resampled rows.
         seed: of the resampling.
         resamples: how often.
+
+    Raises:
+        ValueError: no rows, or values that are not finite.
     """
-    values = np.asarray(values, np.float64)
-    rng = np.random.default_rng(seed)
-    drawn = [float(statistic(values[rng.integers(0, len(values), len(values))])) for _ in range(resamples)]
-    low, high = np.quantile(drawn, [0.025, 0.975])
-    return Interval(float(statistic(values)), float(low), float(high))
+    values = _finite(values)
+    (interval,) = resample(lambda chosen: [statistic(values[chosen])], len(values), seed=seed, resamples=resamples)
+    return interval
+
+
+def resample(
+    statistics: Callable[[np.ndarray], Sequence[float | np.ndarray] | np.ndarray],
+    units: int,
+    *,
+    seed: int = 0,
+    resamples: int = 2_000,
+) -> list[Interval]:
+    """Percentile bootstrap of several statistics at once, by the indices of the units that are drawn.
+
+    Args:
+        statistics: maps indices (units,) to k numbers; all units in order give the estimates.
+        units: number of independent units: tasks, chains, seeds.
+        seed: of the resampling.
+        resamples: how often.
+
+    Returns:
+        k intervals; with a single unit, whose spread nobody knows, each is the whole line.
+    """
+    estimates = np.asarray(statistics(np.arange(units)), np.float64)
+    low, high = np.full((2, len(estimates)), [[-np.inf], [np.inf]])
+    if units > 1:
+        rng = np.random.default_rng(seed)
+        drawn = np.array([statistics(rng.integers(0, units, units)) for _ in range(resamples)], np.float64)
+        low, high = np.quantile(drawn, [0.025, 0.975], axis=0)
+    return [Interval(float(e), float(a), float(b)) for e, a, b in zip(estimates, low, high, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -97,9 +137,17 @@ class Equivalence:
 def equivalence(differences: Sequence[float] | np.ndarray, margin: float) -> Equivalence:
     """Test whether the mean of paired differences (n,) lies within ±margin (two one-sided t tests).
 
-    A difference that is "not significant" shows nothing; this shows equivalence, for the margin that is stated.
+    A difference that is "not significant" shows nothing; this shows equivalence, for the margin that is stated. One
+    difference shows nothing either (p = 1).
+
+    Raises:
+        ValueError: no differences, differences that are not finite, or a margin that is not positive.
     """
     values = _finite(differences)
+    if not margin > 0:
+        raise ValueError(f"the margin of equivalence is {margin}; it must be positive")
+    if len(values) < 2:
+        return Equivalence(margin, 1.0)
     if np.ptp(values) == 0:
         return Equivalence(margin, 0.0 if abs(values[0]) < margin else 1.0)
     lower = stats.ttest_1samp(values, -margin, alternative="greater").pvalue

@@ -51,6 +51,25 @@ def test_pairs_at_a_longer_lag_certify_with_the_power_of_rho(chains: tuple[np.nd
     assert gap.low < 0 < gap.high
 
 
+def test_a_gap_that_sampling_made_negative_is_reported_and_adds_nothing(chains: tuple[np.ndarray, np.ndarray]) -> None:
+    z, offsets = chains
+    proof = certificate(z, offsets, rho=RHO - 0.05)  # asks for a larger gap than these chains have
+    assert proof.alignment_gap.mean < 0
+    assert proof.bound.mean == pytest.approx(proof.whitening_error.mean**2)
+
+
+def test_one_episode_leaves_the_interval_open(chains: tuple[np.ndarray, np.ndarray]) -> None:
+    proof = certificate(chains[0][:20], np.array([0, 20]), rho=RHO)
+    assert np.isfinite(proof.bound.mean) and proof.bound.to_json()["ci95"] == [None, None]
+
+
+def test_embeddings_that_do_not_fill_the_episodes_are_refused(chains: tuple[np.ndarray, np.ndarray]) -> None:
+    z, offsets = chains
+    for wrong in (z[:-1], np.where(z == z[0], np.nan, z)):
+        with pytest.raises(ValueError, match="finite embeddings of shape"):
+            certificate(wrong, offsets, rho=RHO)
+
+
 def test_a_rho_that_makes_no_theorem_is_refused(chains: tuple[np.ndarray, np.ndarray]) -> None:
     with pytest.raises(ValueError, match="between 0 and 1"):
         certificate(*chains, rho=1.0)

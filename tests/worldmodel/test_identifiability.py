@@ -57,11 +57,34 @@ def test_a_constant_embedding_scores_zero_without_complaint() -> None:
     assert report.r2_hz == pytest.approx(0, abs=0.05) and report.r2_zh == 0
 
 
+def test_intervals_come_from_whole_episodes() -> None:
+    rng = np.random.default_rng(3)
+    z, noise = latents(4000), rng.standard_normal((40, 1, 2)).repeat(100, 1).reshape(-1, 2)  # one error per episode
+    h, offsets = z + 0.3 * noise, np.arange(0, 4001, 100)
+    by_episode = measure(h, z, h, z, offsets=offsets).r2_per_latent_ci95
+    by_frame = measure(h, z, h, z, offsets=np.arange(4001)).r2_per_latent_ci95
+    assert by_episode is not None and by_frame is not None
+    for (low, high), (frame_low, frame_high) in zip(by_episode, by_frame, strict=True):
+        assert high - low > 2 * (frame_high - frame_low)
+
+
+def test_the_interval_holds_the_estimate() -> None:
+    z = latents()
+    h = z + 0.2 * latents(seed=5)
+    report = measure(h, z, h, z, offsets=np.arange(0, 4001, 100))
+    assert report.r2_hz_ci95 is not None
+    assert report.r2_hz_ci95[0] < report.r2_hz < report.r2_hz_ci95[1]
+
+
 def test_nan_and_too_few_samples_are_refused() -> None:
     with pytest.raises(ValueError, match="not finite"):
         measure(np.full((100, 2), np.nan), latents(100), latents(100), latents(100))
     with pytest.raises(ValueError, match="too few"):
         measure(latents(2), latents(2), latents(2), latents(2))
+    with pytest.raises(ValueError, match="held-out"):
+        measure(latents(9), latents(9), np.full((9, 2), np.inf), latents(9))
+    with pytest.raises(ValueError, match="do not match"):
+        measure(latents(9), latents(9), latents(8), latents(9))
 
 
 def test_an_affine_map_reports_what_does_not_excite_it() -> None:

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from worldmodel.intervals import Interval, bootstrap, equivalence, t_interval, wilson
+from worldmodel.intervals import Interval, bootstrap, equivalence, resample, t_interval, wilson
 
 
 @pytest.mark.parametrize("episodes", [1, 50])
@@ -39,11 +39,37 @@ def test_equivalence_needs_both_ends_within_the_margin() -> None:
     assert not equivalence(values[:3] * 20, 0.05).equivalent  # few noisy values show nothing
 
 
+def test_one_value_says_nothing_about_its_spread() -> None:
+    for interval in (t_interval([2.0]), bootstrap(np.array([2.0]))):
+        assert (interval.mean, interval.low, interval.high) == (2.0, -np.inf, np.inf)
+    assert not equivalence([0.0], 0.05).equivalent
+
+
+def test_statistics_that_are_resampled_together_see_the_same_draws() -> None:
+    values = np.random.default_rng(0).standard_normal(50)
+    mean, doubled = resample(lambda chosen: [values[chosen].mean(), 2 * values[chosen].mean()], 50)
+    assert (doubled.mean, doubled.low, doubled.high) == (2 * mean.mean, 2 * mean.low, 2 * mean.high)
+
+
+def test_the_same_seed_gives_the_same_interval() -> None:
+    values = np.random.default_rng(0).standard_normal(50)
+    assert bootstrap(values, seed=1) == bootstrap(values, seed=1) != bootstrap(values, seed=2)
+
+
 def test_json_has_mean_and_interval() -> None:
     assert Interval(1.0, 0.5, 1.5).to_json() == {"mean": 1.0, "ci95": [0.5, 1.5]}
+    assert Interval(1.0, -np.inf, np.inf).to_json() == {"mean": 1.0, "ci95": [None, None]}
 
 
-def test_nan_and_nothing_are_refused() -> None:
-    for values in ([], [1.0, np.nan]):
+@pytest.mark.parametrize("values", [[], [1.0, np.nan]])
+def test_nan_and_nothing_are_refused(values: list[float]) -> None:
+    for interval in (t_interval, bootstrap, lambda v: equivalence(v, 0.1)):
         with pytest.raises(ValueError, match="finite"):
-            t_interval(values)
+            interval(values)
+
+
+def test_a_rate_of_no_trials_and_a_margin_of_nothing_are_refused() -> None:
+    with pytest.raises(ValueError, match="at least one trial"):
+        wilson(0, 0)
+    with pytest.raises(ValueError, match="positive"):
+        equivalence([0.1, 0.2], 0.0)
