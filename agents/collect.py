@@ -66,7 +66,7 @@ def collect(
         frames: frames to collect; more than before extends the data.
         out: folder of the data set.
         seed: decides all data.
-        length: frames of an episode (default: 100 posed ones, or 4 s driven).
+        length: frames of an episode (default: 50 posed ones, or 4 s driven).
         processes: worker processes; 0 means one per core.
         mode: what to do with a folder that exists: append (resume or extend), overwrite, error.
         progress: draw a progress bar.
@@ -88,7 +88,7 @@ def collect(
     probe = make(env, **env_options)
     try:
         suite = _suite(probe)
-        length = (100 if posed else round(_DRIVEN_SECONDS / suite.dt) + 1) if length is None else length
+        length = (50 if posed else round(_DRIVEN_SECONDS / suite.dt) + 1) if length is None else length
         if length < 2:
             raise ValueError(f"an episode has at least 2 frames, not {length}")
         _rehearse(explorer, suite)

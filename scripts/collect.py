@@ -26,7 +26,7 @@ class CollectOptions:
         explorer: what moves the simulator: latent-ou:RHO (or one RHO per latent, with commas), action-ou:STD:SECONDS
             or random.
         frames: frames to collect; more than the folder holds extends it.
-        length: frames of an episode (default: 100 posed ones, or 4 s driven).
+        length: frames of an episode (default: 50 posed ones, or 4 s driven).
         size: height and width of a frame in pixels.
         camera: the camera, by number or name.
         frame_skip: control steps that an action lasts.
