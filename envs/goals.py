@@ -60,7 +60,11 @@ def sample_tasks(
     rng: np.random.Generator,
     tolerance: Tolerance = Tolerance(),
 ) -> GoalTasks:
-    """Draw start-goal pairs from the latent law N(0, I), |z| at most 3; starts that meet their goal are left out."""
+    """Draw start-goal pairs from the latent law N(0, I), |z| at most 3; starts that meet their goal are left out.
+
+    Raises:
+        ValueError: no tasks asked for, or a tolerance so wide that nearly every start meets its goal.
+    """
     if count < 1:
         raise ValueError(f"{count} tasks asked for; it must be at least 1")
     starts: list[np.ndarray] = []
@@ -70,6 +74,8 @@ def sample_tasks(
         start, goal = np.clip(rng.standard_normal((2, spec.n)), -3, 3)
         if reached(spec, start, goal, tolerance):
             excluded += 1
+            if excluded > 100 * count + 1_000:
+                raise ValueError(f"{excluded} starts already met their goal: the tolerance is too wide for this task")
             continue
         starts.append(start)
         goals.append(goal)

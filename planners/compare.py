@@ -31,7 +31,7 @@ class PlanOutcome:
         cost_ratio: cost divided by the oracle's on the same task.
         plan_ms: milliseconds of planning per task.
         effort_ratio: Σ‖Δq‖² over the oracle's, per task; rad or m.
-        path_rms: root mean square distance to the oracle's path; rad or m.
+        path_rms: root mean square distance to the oracle's path, over steps; rad or m.
         goal_error: distance to the goal at the end; rad or m.
         equivalence: two one-sided tests of the effort ratio against 1.
     """
@@ -59,12 +59,19 @@ class PlanOutcome:
 
 
 def effort(spec: LatentSpec, path: np.ndarray) -> np.ndarray:
-    """Control effort Σ‖Δq‖² of paths (N, K + 1, n) of latents: (N,), rad² or m²."""
+    """Control effort Σ‖Δq‖² of paths (N, K + 1, n) of latents: (N,), rad² or m² (their sum where a task has both).
+
+    The uniform straight line is the least of all paths with its ends. A decoded path has ends of its own, which may lie
+    nearer to each other than the true ones: its ratio to the oracle's is at least 1 only where the ends agree.
+    """
     return (np.diff(path * spec.scales, axis=1) ** 2).sum((1, 2))
 
 
 def quadratic_cost(path: np.ndarray, goal: np.ndarray, step_weight: float = STEP_WEIGHT) -> np.ndarray:
-    """Σ‖z - z*‖² + r Σ‖Δz‖² of paths (N, K + 1, n) of latents: (N,), dimensionless."""
+    """Σ‖z - z*‖² + r Σ‖Δz‖² of paths (N, K + 1, n) of latents: (N,), dimensionless.
+
+    Angles count as they were turned, a full turn included, since that is what the straight line goes through.
+    """
     distance = ((path - goal[:, None]) ** 2).sum((1, 2))
     return distance + step_weight * (np.diff(path, axis=1) ** 2).sum((1, 2))
 
@@ -83,6 +90,8 @@ def judge_path(
 ) -> PlanOutcome:
     """Judge kinematic plans by the true latents that they pose the simulator at.
 
+    Distances between poses (goal error, path RMS) go the short way round a free hinge.
+
     Args:
         planner: name.
         state: what was planned in.
@@ -93,8 +102,14 @@ def judge_path(
         plan_ms: milliseconds of planning per task.
         tolerance: how near counts as there.
         seed: of the bootstrap.
+
+    Raises:
+        ValueError: paths that do not fit the tasks, or are not finite.
     """
-    q, q_oracle, q_goal = path * spec.scales, oracle * spec.scales, tasks.goal * spec.scales
+    if path.shape != oracle.shape or path.shape[::2] != tasks.goal.shape or not np.isfinite(path).all():
+        raise ValueError(f"{len(tasks)} tasks need finite paths of shape {oracle.shape}, not {path.shape}")
+    to_oracle = np.linalg.norm(spec.wrap(path - oracle) * spec.scales, axis=-1)
+    to_goal = np.linalg.norm(spec.wrap(path[:, -1] - tasks.goal) * spec.scales, axis=-1)
     ratio = effort(spec, path) / effort(spec, oracle)
     cost = quadratic_cost(path, tasks.goal)
     done = reached(spec, path[:, -1], tasks.goal, tolerance)
@@ -108,7 +123,7 @@ def judge_path(
         cost_ratio=bootstrap(cost / quadratic_cost(oracle, tasks.goal), seed=seed),
         plan_ms=plan_ms,
         effort_ratio=bootstrap(ratio, seed=seed),
-        path_rms=bootstrap(np.sqrt(((q - q_oracle) ** 2).sum(-1).mean(-1)), seed=seed),
-        goal_error=bootstrap(np.linalg.norm(q[:, -1] - q_goal, axis=-1), seed=seed),
+        path_rms=bootstrap(np.sqrt((to_oracle**2).mean(-1)), seed=seed),
+        goal_error=bootstrap(to_goal, seed=seed),
         equivalence=equivalence(ratio - 1, EFFORT_MARGIN),
     )

@@ -18,8 +18,19 @@ class Decoder(Protocol):
 
 
 def linear_decoder(h: np.ndarray, z: np.ndarray) -> AffineMap:
-    """Fit the affine map from embeddings (N, m) to latents (N, n) of training episodes."""
-    return fit_affine(h, z)
+    """Fit the affine map from embeddings (N, m) to latents (N, n) of training episodes.
+
+    It carries the rank and the condition number of the embeddings. An embedding wider than the latents may lie in a
+    subspace; one that lost a direction which the latents need is refused.
+
+    Raises:
+        ValueError: a collapsed embedding, too few samples, or values that are not finite.
+    """
+    fitted = fit_affine(h, z)
+    needed = min(h.shape[1], z.shape[1])
+    if fitted.rank < needed:
+        raise ValueError(f"the embedding has collapsed: rank {fitted.rank}, where reading the latents takes {needed}")
+    return fitted
 
 
 @dataclass(frozen=True)
@@ -32,11 +43,20 @@ class NearestDecoder:
         gallery: embeddings (N, m).
         latents: their latents (N, n).
         neighbours: how many are averaged.
+
+    Raises:
+        ValueError: a gallery that does not match its latents, or holds fewer frames than neighbours.
     """
 
     gallery: np.ndarray
     latents: np.ndarray
     neighbours: int = 5
+
+    def __post_init__(self) -> None:
+        if len(self.gallery) != len(self.latents):
+            raise ValueError(f"{len(self.gallery)} embeddings have {len(self.latents)} latents: a gallery pairs them")
+        if not 1 <= self.neighbours <= len(self.gallery):
+            raise ValueError(f"{self.neighbours} neighbours of {len(self.gallery)} frames: ask for 1 up to all of them")
 
     def __call__(self, h: np.ndarray) -> np.ndarray:
         """Read (..., m) as (..., n)."""

@@ -27,6 +27,12 @@ class StraightLine:
             raise ValueError(f"a plan has at least 1 step, not {self.steps}")
 
     def plan(self, start: np.ndarray, goal: np.ndarray) -> np.ndarray:
-        """Plan from start (B, m) to goal (B, m): (B, K + 1, m), both ends included."""
+        """Plan from start (B, m) to goal (B, m): (B, K + 1, m), both ends included.
+
+        Raises:
+            ValueError: starts and goals of other shapes.
+        """
+        if start.ndim != 2 or start.shape != goal.shape:
+            raise ValueError(f"starts {start.shape} and goals {goal.shape} must both have the shape (B, m)")
         share = np.linspace(0.0, 1.0, self.steps + 1)[:, None]
         return (1 - share) * start[:, None] + share * goal[:, None]

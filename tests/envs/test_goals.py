@@ -35,6 +35,11 @@ def test_the_same_generator_gives_the_same_tasks(spec: LatentSpec) -> None:
     np.testing.assert_array_equal(one.goal, two.goal)
 
 
+def test_a_tolerance_that_every_start_meets_ends_in_an_error(spec: LatentSpec) -> None:
+    with pytest.raises(ValueError, match="too wide"):
+        sample_tasks(spec, 1, np.random.default_rng(0), Tolerance(angle=10.0))
+
+
 def test_no_task_is_no_experiment(spec: LatentSpec) -> None:
     with pytest.raises(ValueError, match="at least 1"):
         sample_tasks(spec, 0, np.random.default_rng(0))

@@ -4,7 +4,7 @@ import pytest
 from worldmodel.envs import SuiteEnv
 from worldmodel.envs.goals import sample_tasks
 from worldmodel.planners.compare import effort, judge_path, quadratic_cost
-from worldmodel.planners.decoders import NearestDecoder, linear_decoder
+from worldmodel.planners.decoders import linear_decoder
 from worldmodel.planners.straight_line import StraightLine
 
 SPEC = SuiteEnv("reacher", "hard").latent_spec
@@ -51,10 +51,24 @@ def test_the_quadratic_cost_of_standing_at_the_goal_is_zero() -> None:
     np.testing.assert_allclose(quadratic_cost(np.repeat(goal[:, None], 5, axis=1), goal), 0)
 
 
-def test_the_nearest_decoder_averages_its_gallery() -> None:
-    z = np.random.default_rng(0).standard_normal((5000, 2))
-    decoded = NearestDecoder(z, z)(ORACLE)
-    assert decoded.shape == ORACLE.shape and np.abs(decoded - ORACLE).mean() < 0.1
+def test_an_effort_below_the_oracles_means_other_ends() -> None:
+    short = LINE.plan(TASKS.start, TASKS.start + 0.9 * (TASKS.goal - TASKS.start))
+    row = judge_path("line", "embedding", SPEC, TASKS, short, ORACLE, 0.1)
+    assert row.effort_ratio is not None and row.effort_ratio.mean == pytest.approx(0.81)
+    assert row.equivalence is not None and not row.equivalence.equivalent
+
+
+def test_a_pose_a_full_turn_away_is_no_distance_away() -> None:
+    turned = ORACLE + np.array([2 * np.pi, 0.0]) / SPEC.scales
+    row = judge_path("line", "embedding", SPEC, TASKS, turned, ORACLE, 0.1)
+    assert row.success.mean == 1 and row.path_rms is not None and row.goal_error is not None
+    assert row.path_rms.mean == pytest.approx(0, abs=1e-9) and row.goal_error.mean == pytest.approx(0, abs=1e-9)
+
+
+def test_paths_that_do_not_fit_the_tasks_are_refused() -> None:
+    for wrong in (ORACLE[1:], ORACLE[:, 1:], np.full_like(ORACLE, np.nan)):
+        with pytest.raises(ValueError, match="40 tasks need finite paths"):
+            judge_path("line", "embedding", SPEC, TASKS, wrong, ORACLE, 0.1)
 
 
 def test_a_row_has_the_keys_that_its_readers_expect() -> None:

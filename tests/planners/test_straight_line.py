@@ -36,6 +36,13 @@ def test_a_batch_gives_the_plans_of_single_tasks() -> None:
         np.testing.assert_array_equal(StraightLine(5).plan(start[one], goal[one]), whole[one])
 
 
+def test_ends_that_do_not_pair_are_refused() -> None:
+    start, goal = ends()
+    for wrong in (goal[:1], goal[0], goal[:, :2]):
+        with pytest.raises(ValueError, match="shape"):
+            StraightLine(5).plan(start, wrong)
+
+
 def test_a_plan_has_a_step() -> None:
     with pytest.raises(ValueError, match="at least 1"):
         StraightLine(0)
