@@ -16,11 +16,15 @@ from worldmodel.identifiability import Identifiability, certify, identifiability
 from worldmodel.store import EpisodeStore, load_episodes
 
 if TYPE_CHECKING:
+    from worldmodel.dynamics import LinearGaussianDynamics, fit_dynamics, fit_linear_dynamics
     from worldmodel.encoder import Encoder
     from worldmodel.objectives import LeJEPA
     from worldmodel.training import TrainingOptions, fit_encoder
 
-_NEEDS_TORCH = {
+_ON_FIRST_USE = {
+    "LinearGaussianDynamics": "dynamics",
+    "fit_dynamics": "dynamics",
+    "fit_linear_dynamics": "dynamics",
     "Encoder": "encoder",
     "LeJEPA": "objectives",
     "TrainingOptions": "training",
@@ -35,10 +39,13 @@ __all__ = [
     "Episodes",
     "Identifiability",
     "LeJEPA",
+    "LinearGaussianDynamics",
     "TrainingOptions",
     "certificate",
     "certify",
+    "fit_dynamics",
     "fit_encoder",
+    "fit_linear_dynamics",
     "identifiability",
     "load_episodes",
     "measure",
@@ -46,6 +53,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _NEEDS_TORCH:
+    if name not in _ON_FIRST_USE:
         raise AttributeError(f"module 'worldmodel' has no attribute {name!r}")
-    return getattr(import_module(f"worldmodel.{_NEEDS_TORCH[name]}"), name)
+    return getattr(import_module(f"worldmodel.{_ON_FIRST_USE[name]}"), name)
