@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter
 
 from worldmodel.files import write_whole
 from worldmodel.history import TrainingHistory
@@ -35,19 +36,27 @@ def frame_sheet(frames: np.ndarray, title: str, columns: int = 10) -> Figure:
 
 
 def training_curve(history: TrainingHistory) -> Figure:
-    """Alignment beside its optimum, SIGReg beside its Gaussian floor, spread of the embedding, over steps."""
+    """Alignment beside its optimum, SIGReg beside its Gaussian floor, spread of the embedding, over steps.
+
+    The floor is that of independent Gaussian samples. BatchNorm fixes the mean and the variance of a batch, so training
+    may end below it.
+    """
     figure = Figure(figsize=(10, 3.2), layout="constrained")
     align, reg, spread = figure.subplots(1, 3)
     align.plot(history.step, history.alignment, color=EMBEDDING, label="E‖h' - h‖²")
-    align.plot(history.step, history.optimum, color=ORACLE, ls="--", label="optimum 2(1-ρ) tr Cov h")
-    align.set(yscale="log", ylabel="alignment", title="Alignment")
+    align.plot(history.step, history.optimum, color=ORACLE, ls="--", label="optimum 2(1-ρ) tr Cov(h)")
+    align.set(yscale="log", ylabel="squared distance of a pair", title="Alignment")
     reg.plot(history.step, history.regulariser, color=EMBEDDING, label="regulariser")
-    reg.axhline(GAUSSIAN_FLOOR, color=ORACLE, ls="--", label="a Gaussian batch")
+    reg.axhline(GAUSSIAN_FLOOR, color=ORACLE, ls="--", label="independent Gaussian samples")
     reg.set(yscale="log", ylabel="N · Epps-Pulley", title="SIGReg")
     spread.plot(history.step, history.std, color=EMBEDDING, label="smallest std of h")
     spread.plot(history.step, history.effective_rank, color=FAINT, label="effective rank")
     spread.axhline(1.0, color=ORACLE, ls="--", label="std of a white embedding")
-    spread.set(ylim=(0, None), title="Spread of the embedding")
+    spread.set(ylim=(0, None), ylabel="std, dimensions", title="Spread of the embedding")
+    for axis in (align, reg):
+        axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 3, 5)))
+        axis.yaxis.set_major_formatter(ScalarFormatter())
+        axis.yaxis.set_minor_formatter(NullFormatter())
     for axis in (align, reg, spread):
         axis.set_xlabel("step")
         axis.legend(frameon=False, fontsize=8)
@@ -58,7 +67,10 @@ def training_curve(history: TrainingHistory) -> Figure:
 def identifiability_scatter(
     h_fit: np.ndarray, z_fit: np.ndarray, h: np.ndarray, z: np.ndarray, names: Sequence[str], most: int = 2_000
 ) -> Figure:
-    """True latents (N, n) against what the linear map of the embedding (N, m) reads, on held-out episodes."""
+    """True latents (N, n) against what the linear map of the embedding (N, m) reads, on held-out episodes.
+
+    The map is fitted on training episodes (h_fit, z_fit); at most ``most`` points are drawn.
+    """
     predicted = fit_affine(h_fit, z_fit)(h)
     scores = r2_score(z, predicted)
     columns = min(len(names), 5)
@@ -73,7 +85,12 @@ def identifiability_scatter(
         axis.scatter(z[chosen, index], predicted[chosen, index], s=3, alpha=0.4, color=EMBEDDING, lw=0)
         ends = np.array([z[:, index].min(), z[:, index].max()])
         axis.plot(ends, ends, color=ORACLE, lw=1, ls="--")
-        axis.set(xlabel="true latent", ylabel="read from h", title=f"{name}: R² {scores[index]:.4f}", aspect="equal")
+        axis.set(
+            xlabel="true latent z",
+            ylabel="z read from h" if index % columns == 0 else "",
+            title=f"{name}: R² {scores[index]:.4f}",
+            aspect="equal",
+        )
         axis.spines[["top", "right"]].set_visible(False)
     return figure
 
@@ -106,7 +123,7 @@ def plan_paths(oracle: np.ndarray, embedding: np.ndarray, names: Sequence[str], 
             axis.plot(x, y, color=colour, ls=style, lw=1.2, label=label if index == 0 else None)
             axis.plot(x[-1], y[-1], "o", color=colour, ms=3)
     many = oracle.shape[2] > 1
-    axis.set(xlabel=names[0] if many else "step", ylabel=names[1] if many else names[0])
+    axis.set(xlabel=f"{names[0]} (z)" if many else "step", ylabel=f"{names[1] if many else names[0]} (z)")
     axis.set_title("Straight lines as the true latents see them", fontsize=10)
     axis.legend(frameon=False)
     axis.spines[["top", "right"]].set_visible(False)
@@ -114,14 +131,16 @@ def plan_paths(oracle: np.ndarray, embedding: np.ndarray, names: Sequence[str], 
 
 
 def ratio_histogram(ratio: np.ndarray, mean: float, low: float, high: float, label: str) -> Figure:
-    """Ratios to the oracle, one per task, with their mean and 95% interval."""
+    """Ratios to the oracle, one per task, with their mean and 95% interval (drawn where it is finite)."""
     figure = Figure(figsize=(5, 3), layout="constrained")
     axis = figure.subplots()
-    axis.hist(ratio, bins=30, color=EMBEDDING, alpha=0.6)
+    counts, _, _ = axis.hist(ratio, bins=30, color=EMBEDDING, alpha=0.6, label=f"{len(ratio)} tasks")
     axis.axvline(1.0, color=ORACLE, ls="--", label="oracle")
-    axis.axvline(mean, color="black", lw=1, label=f"mean {mean:.3f} [{low:.3f}, {high:.3f}]")
-    axis.axvspan(low, high, color="black", alpha=0.12, lw=0)
-    axis.set(xlabel=label, ylabel="tasks")
+    top = 1.08 * float(np.max(counts))
+    if np.isfinite([low, high]).all():
+        axis.plot([low, high], [top, top], color="black", lw=2, solid_capstyle="butt")
+    axis.plot(mean, top, "o", color="black", ms=5, label=f"mean {mean:.3f} [{low:.3f}, {high:.3f}]")
+    axis.set(xlabel=label, ylabel="tasks", ylim=(0, 1.16 * float(np.max(counts))))
     axis.legend(frameon=False, fontsize=8)
     axis.spines[["top", "right"]].set_visible(False)
     return figure

@@ -106,8 +106,8 @@ def measure(
         orthogonality_error=float(np.linalg.norm(gram - np.eye(len(gram)))),
         true_error=float((gap**2).sum(1).mean()),
         ceiling_per_latent=None if ceiling is None else tuple(float(value) for value in ceiling),
-        r2_hz_ci95=intervals and intervals[0],
-        r2_per_latent_ci95=intervals and tuple(intervals[1:]),
+        r2_hz_ci95=intervals[0] if intervals else None,
+        r2_per_latent_ci95=tuple(intervals[1:]) if intervals else None,
     )
 
 

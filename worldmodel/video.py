@@ -16,8 +16,10 @@ def write_mp4(path: Path, frames: np.ndarray, fps: float) -> Path:
     Odd sizes are cropped by one pixel, since the format stores colour at half resolution.
 
     Raises:
-        ValueError: no frames, or frames that are not (T, H, W, 3) uint8.
+        ValueError: no frames, frames that are not (T, H, W, 3) uint8, or a rate that is not positive.
     """
+    if not fps > 0:
+        raise ValueError(f"the rate of the film is {fps}; it must be above 0 frames per second")
     if frames.ndim != 4 or frames.shape[-1] != 3 or frames.dtype != np.uint8 or not len(frames):
         raise ValueError(f"a film takes (T, H, W, 3) uint8 frames, not {frames.shape} {frames.dtype}")
     frames = frames[:, : frames.shape[1] // 2 * 2, : frames.shape[2] // 2 * 2]
@@ -42,7 +44,10 @@ def side_by_side(clips: Sequence[np.ndarray], labels: Sequence[str], scale: int 
 
     Raises:
         ImportError: OpenCV does not load; the line says what to install.
+        ValueError: clips of different sizes or lengths.
     """
+    if len({clip.shape for clip in clips}) != 1:
+        raise ValueError(f"clips side by side have one size and length, not {[clip.shape for clip in clips]}")
     try:
         import cv2
     except ImportError as error:

@@ -1,3 +1,5 @@
+import subprocess
+import sys
 from pathlib import Path
 
 import av
@@ -24,8 +26,26 @@ def test_clips_stand_next_to_each_other() -> None:
     assert (film[:, -1, :16] == 10).all() and (film[:, -1, 16:] == 200).all()
 
 
+def test_clips_of_different_lengths_are_refused() -> None:
+    with pytest.raises(ValueError, match="one size and length"):
+        side_by_side([np.zeros((3, 8, 8, 3), np.uint8), np.zeros((4, 8, 8, 3), np.uint8)], ["oracle", "embedding"])
+
+
+def test_a_missing_opencv_ends_in_one_line_that_says_what_to_install() -> None:
+    code = (
+        "import sys; sys.modules['cv2'] = None\n"
+        "import numpy as np; from worldmodel.video import side_by_side\n"
+        "side_by_side([np.zeros((3, 8, 8, 3), np.uint8)], ['oracle'])"
+    )
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "install libgl1, or opencv-python-headless" in process.stderr.splitlines()[-1]
+
+
 def test_what_is_no_film_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="uint8"):
         write_mp4(tmp_path / "film.mp4", np.zeros((3, 8, 8, 3)), fps=10)
     with pytest.raises(ValueError, match="uint8"):
         write_mp4(tmp_path / "film.mp4", np.zeros((0, 8, 8, 3), np.uint8), fps=10)
+    with pytest.raises(ValueError, match="per second"):
+        write_mp4(tmp_path / "film.mp4", np.zeros((3, 8, 8, 3), np.uint8), fps=0)
+    assert not list(tmp_path.iterdir())
