@@ -119,7 +119,13 @@ def main(options: Annotated[PlanOptions, tyro.conf.arg(name="")]) -> None:
 
         ceiling = suite.latent_spec.ceiling().tolist()
         report = wm.measure(
-            embeddings.train, episodes.train.latents, embeddings.heldout, episodes.heldout.latents, ceiling
+            embeddings.train,
+            episodes.train.latents,
+            embeddings.heldout,
+            episodes.heldout.latents,
+            ceiling,
+            offsets=episodes.heldout.offsets,
+            seed=options.seed,
         )
         rho = float(np.mean(episodes.card.rho))
         proof = wm.certificate(embeddings.heldout, episodes.heldout.offsets, rho=rho, seed=options.seed)
