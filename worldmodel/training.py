@@ -1,6 +1,8 @@
 """Fit an encoder to episodes: pairs of frames in, one batch of statistics for both views, any objective."""
 
+import re
 import time
+import zlib
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -97,7 +99,8 @@ def fit_encoder(
     if not len(starts):
         raise ValueError(f"no pairs {options.lag} control steps apart: every training episode is shorter than that")
     rho = float(np.mean(episodes.card.rho) if options.rho is None else options.rho) ** options.lag
-    run = _Run(_new_encoder(train.frames, latents, options, seed), objective, options, rho, seed, where)
+    what = _describe(objective, options, latents, seed, train.frames)
+    run = _Run(_new_encoder(train.frames, latents, options, seed), objective, options, rho, seed, where, what)
     if out is not None:
         run.resume(out)
     frames = torch.from_numpy(train.frames).to(where)
@@ -132,10 +135,12 @@ class _Run:
         rho: float,
         seed: int,
         device: torch.device,
+        what: str,
     ) -> None:
         self.encoder = encoder.to(device)
         self.encoder.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.objective, self.options, self.seed, self.device = objective, options, seed, device
+        self.what = what
         self.history = TrainingHistory(rho)
         self.step = 0
         self.optimiser = torch.optim.AdamW(_parameter_groups(encoder, options.weight_decay), lr=options.lr, fused=True)
@@ -153,10 +158,10 @@ class _Run:
         with progress_bar("training", options.steps, progress, done=self.step) as advance:
             for batch in _batches(len(starts), options, self.seed, self.step):
                 first = starts[batch.to(self.device)]
-                views, loss, regulariser = self._update(frames[torch.cat([first, first + options.lag])])
+                views, loss, regulariser, norm = self._update(frames[torch.cat([first, first + options.lag])])
                 self.step += 1
                 if self.step % every == 0 or self.step == options.steps:
-                    if not torch.isfinite(loss):
+                    if not torch.isfinite(loss + norm):  # else the weights of this step are finite, too
                         raise TrainingError(_not_finite(self.step, out))
                     self.history.record(self.step, loss, regulariser, views)
                     late = self.step > options.steps // 4
@@ -168,7 +173,7 @@ class _Run:
         if out is not None:
             self.save(out)
 
-    def _update(self, frames: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def _update(self, frames: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         self.generator.manual_seed(self.seed * 1_000_003 + self.step)  # the slices depend on the step alone: resumable
         with self.autocast:
             h = self.encoder(frames)  # both views in one batch: one set of batch statistics
@@ -176,23 +181,23 @@ class _Run:
         value = self.objective(views, self.generator)
         self.optimiser.zero_grad(set_to_none=True)
         value.loss.backward()
-        nn.utils.clip_grad_norm_(self.encoder.parameters(), self.options.gradient_norm)
+        norm = nn.utils.clip_grad_norm_(self.encoder.parameters(), self.options.gradient_norm)
         self.optimiser.step()
         self.schedule.step()
-        return views.detach(), value.loss.detach(), value.regulariser.detach()
+        return views.detach(), value.loss.detach(), value.regulariser.detach(), norm
 
     @torch.no_grad()
-    def refresh_statistics(self, frames: Tensor, starts: np.ndarray, batches: int = 32) -> None:
+    def refresh_statistics(self, frames: Tensor, starts: np.ndarray, most: int = 16_384, size: int = 512) -> None:
         """Average BatchNorm's statistics over many batches of the final weights, in float32."""
         norms = [module for module in self.encoder.modules() if isinstance(module, nn.BatchNorm1d | nn.BatchNorm2d)]
         for norm in norms:
             norm.reset_running_stats()
             norm.momentum = None  # cumulative average
-        rng = np.random.default_rng([self.seed, 1])
+        size = min(size, len(starts))
+        order = np.random.default_rng([self.seed, 1]).permutation(starts)[:most]
         self.encoder.train()
-        for _ in range(batches):
-            chosen = rng.choice(starts, size=min(512, len(starts)), replace=False)
-            self.encoder(frames[torch.from_numpy(chosen).to(self.device)])
+        for first in range(0, len(order) - size + 1, size):
+            self.encoder(frames[torch.from_numpy(order[first : first + size]).to(self.device)])
         for norm in norms:
             norm.momentum = 0.1
 
@@ -203,7 +208,7 @@ class _Run:
             "schedule": self.schedule.state_dict(),
             "history": asdict(self.history),
             "step": self.step,
-            "what": f"{self.objective!r} {self.options!r} latents={self.encoder.latents} seed={self.seed}",
+            "what": self.what,
         }
 
     def save(self, out: Path) -> None:
@@ -215,13 +220,20 @@ class _Run:
         if not (out / "checkpoint.pt").exists():
             return
         state = load_checkpoint(out / "checkpoint.pt", self.device)
-        if state["what"] != self._state()["what"]:
-            raise ValueError(f"{out} holds a run with other options ({state['what']}): choose another folder")
+        if state.get("what") != self.what:
+            raise ValueError(f"{out} holds another run ({state.get('what')}): choose another folder")
         self.encoder.load_state_dict(state["encoder"])
         self.optimiser.load_state_dict(state["optimiser"])
         self.schedule.load_state_dict(state["schedule"])
         self.history = TrainingHistory(**state["history"])
         self.step = state["step"]
+
+
+def _describe(objective: Objective, options: TrainingOptions, latents: int, seed: int, frames: np.ndarray) -> str:
+    """Say in one line what decides a run, data included; a run resumes only what has the same description."""
+    name = re.sub(r" at 0x[0-9a-f]+", "", repr(objective))
+    data = zlib.crc32(np.ascontiguousarray(frames[:: max(1, len(frames) // 512)]).data)
+    return f"{name} {options!r} latents={latents} seed={seed} frames={len(frames)} checksum={data:08x}"
 
 
 def _parameter_groups(encoder: nn.Module, weight_decay: float) -> list[dict[str, Any]]:
