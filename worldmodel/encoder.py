@@ -13,6 +13,8 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
+from worldmodel.devices import one_core_spared
+
 if TYPE_CHECKING:
     from worldmodel.history import TrainingHistory
 
@@ -116,10 +118,11 @@ class Encoder(nn.Module, PyTorchModelHubMixin, tags=["world-model", "lejepa"]):
         self.eval()
         try:
             device = self.pixel_mean.device
-            batches = [
-                self(torch.from_numpy(np.ascontiguousarray(frames[i : i + batch_size])).to(device)).cpu().numpy()
-                for i in range(0, len(frames), batch_size)
-            ]
+            with one_core_spared():
+                batches = [
+                    self(torch.from_numpy(np.ascontiguousarray(frames[i : i + batch_size])).to(device)).cpu().numpy()
+                    for i in range(0, len(frames), batch_size)
+                ]
         finally:
             self.train(mode)
         return np.concatenate(batches) if batches else np.zeros((0, self.latents), np.float32)

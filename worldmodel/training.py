@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from worldmodel.checkpoints import load_checkpoint, save_checkpoint
-from worldmodel.devices import has_fast_bfloat16, resolve_device
+from worldmodel.devices import has_fast_bfloat16, one_core_spared, resolve_device
 from worldmodel.encoder import Encoder
 from worldmodel.episodes import Episodes
 from worldmodel.history import TrainingHistory, spread_of, warn_of_collapse, warn_of_local_optimum
@@ -41,7 +41,7 @@ class TrainingOptions:
     """
 
     steps: int = 800
-    batch_size: int = 256
+    batch_size: int = 128
     lr: float = 3e-3
     weight_decay: float = 1e-2
     gradient_norm: float = 1.0
@@ -104,8 +104,9 @@ def fit_encoder(
     if out is not None:
         run.resume(out)
     frames = torch.from_numpy(train.frames).to(where)
-    run.train(frames, torch.from_numpy(starts).to(where), out, progress)
-    run.refresh_statistics(frames, starts)
+    with one_core_spared():
+        run.train(frames, torch.from_numpy(starts).to(where), out, progress)
+        run.refresh_statistics(frames, starts)
     encoder = run.encoder.cpu().eval()
     encoder.history = run.history
     apart = _views_of_pairs(encoder, episodes.selection, options.lag, seed)

@@ -48,6 +48,12 @@ def test_the_same_seed_gives_the_same_encoder_and_leaves_the_global_generator_al
     assert torch.equal(state, torch.get_rng_state())
 
 
+def test_torch_gets_its_threads_back(episodes: Episodes) -> None:
+    before = torch.get_num_threads()
+    fit(episodes, steps=1)
+    assert torch.get_num_threads() == before
+
+
 def test_an_interrupted_training_resumes_to_the_same_encoder(episodes: Episodes, tmp_path: Path) -> None:
     calls = 0
 
