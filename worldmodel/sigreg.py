@@ -66,7 +66,7 @@ class _EppsPulley(torch.autograd.Function):
         step = t_max / (knots - 1)
         cos, sin = (x * step).cos(), (x * step).sin()
         values, gradient = x.new_empty(len(x), x.shape[-1]), torch.empty_like(x)
-        width = x.shape[-1] if x.is_cuda else max(8, _BLOCK // max(1, x.shape[1]))
+        width = x.shape[-1] if x.is_cuda else max(1, _BLOCK // max(1, x.shape[1]))
         for view in range(len(x)):
             for first in range(0, x.shape[-1], width):
                 block = view, ..., slice(first, first + width)

@@ -165,7 +165,7 @@ class _Run:
                     if not torch.isfinite(loss + norm):  # else the weights of this step are finite, too
                         raise TrainingError(_not_finite(self.step, out))
                     self.history.record(self.step, loss, regulariser, views)
-                    late = self.step > options.steps // 4
+                    late = self.step > options.steps // 2  # before, one coordinate often runs ahead of the others
                     warned = warned or (late and warn_of_collapse(spread_of(views), views.shape[-1]))
                     if out is not None and time.monotonic() - saved > options.checkpoint_seconds:
                         self.save(out)
