@@ -46,9 +46,9 @@ class Sizes:
 
 BUDGETS: dict[Budget, Sizes] = {
     "smoke": Sizes(frames=4_000, steps=60),
-    "quick": Sizes(frames=10_000, steps=300),
+    "quick": Sizes(frames=10_000, steps=500),
     "default": Sizes(frames=20_000, steps=800),
-    "thorough": Sizes(frames=40_000, steps=2_000, batch_size=256),
+    "thorough": Sizes(frames=70_000, steps=3_000),
 }
 
 
