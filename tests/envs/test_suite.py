@@ -259,7 +259,8 @@ def test_latents_are_those_within_half_a_turn() -> None:
 def test_latents_can_be_set_in_motion() -> None:
     env = SuiteEnv("reacher", "hard")
     env.set_latents([0.0, 1.0], velocity=[1.0, -2.0])
-    assert env.state() == pytest.approx([0.0, 0.7, 0.7, -1.4])
+    shoulder, wrist = env.latent_spec.scales
+    assert env.state() == pytest.approx([0.0, wrist, shoulder, -2 * wrist])
 
 
 def test_the_target_is_hidden_unless_asked_for() -> None:
