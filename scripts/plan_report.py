@@ -129,7 +129,8 @@ def draw(
         figures.save_figure(figure, out / "effort.png")
 
     oracle, embedding = (frames_at(env, paths[:_FILMED]) for paths in (plans.oracle, plans.embedding))
-    strip = figures.film_strip(oracle[0], embedding[0], "Straight line of the first task")
+    longest = int(effort(env.latent_spec, plans.oracle[:_FILMED]).argmax())
+    strip = figures.film_strip(oracle[longest], embedding[longest], "Straight line of one task")
     figures.save_figure(strip, out / "plan.png")
     clips = [_with_pauses(frames) for frames in (oracle, embedding)]
     write_mp4(out / "plan.mp4", side_by_side(clips, ["oracle (true state)", "embedding (pixels)"]), fps=15)
