@@ -18,7 +18,7 @@ from rich.progress import track
 from rich.table import Table
 
 from worldmodel import envs
-from worldmodel.files import write_json
+from worldmodel.files import to_plain, write_json
 from worldmodel.scripts import cli
 from worldmodel.versions import versions
 
@@ -93,7 +93,7 @@ def render(options: Render) -> list[RenderTime]:
         "render": [asdict(one) for one in times],
     }
     cli.console.print(_table(times, f"{envs.env_id(options.env)}, {options.size}x{options.size}, {gl_renderer}"))
-    write_json(folder / "result.json", cli.to_plain(result))
+    write_json(folder / "result.json", to_plain(result))
     cli.console.print(str(folder / "result.json"), highlight=False)
     return times
 

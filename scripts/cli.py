@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import tyro
 from rich.console import Console
 
@@ -60,18 +59,3 @@ def file_digest(path: Path) -> str:
     """Hash the content of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()[:12]
-
-
-def to_plain(value: Any) -> Any:
-    """Turn arrays, tuples and paths into what JSON holds; a NaN becomes ``None``."""
-    if isinstance(value, Mapping):
-        return {str(key): to_plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [to_plain(item) for item in value]
-    if isinstance(value, np.ndarray):
-        return to_plain(value.tolist())
-    if isinstance(value, np.generic):
-        return to_plain(value.item())
-    if isinstance(value, Path):
-        return str(value)
-    return None if isinstance(value, float) and not np.isfinite(value) else value

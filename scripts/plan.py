@@ -90,6 +90,23 @@ class PlanOptions:
 
 
 @dataclass(frozen=True)
+class Encoding:
+    """An encoder, and what is known of how it came to be.
+
+    Attributes:
+        encoder: frames to embeddings.
+        digest: of its training, or of its weights.
+        stage: its training here; None for one that was given.
+        history: what happened during training.
+    """
+
+    encoder: Encoder
+    digest: str
+    stage: Stage | None = None
+    history: TrainingHistory | None = None
+
+
+@dataclass(frozen=True)
 class Embeddings:
     """Embeddings of the training and of the held-out episodes, (F, m) each."""
 
@@ -103,19 +120,17 @@ def main(options: Annotated[PlanOptions, tyro.conf.arg(name="")]) -> None:
     with _environment(options) as env:  # bad input ends here, before any long work
         suite = env.unwrapped
         assert isinstance(suite, SuiteEnv)
-        given = None if options.encoder is None else _given_encoder(options.encoder, options.size)
-        resolve_device(options.device)
+        given = _check(options, suite)
         planner = StraightLine(options.plan_steps)
         rng = np.random.default_rng([options.seed, 1])
         tasks = sample_tasks(suite.latent_spec, options.tasks, rng)
         out = cli.run_folder(options.out, f"plan-{options.env}")
         _announce(options, suite, out)
 
-        collected = _collect(options, out)
+        collected = _collect(options, out, suite)
         episodes = load_episodes(collected.folder / "episodes")
-        trained = None if given else _train(options, out, collected, episodes, suite)
-        encoder = given or Encoder.load(_folder(trained) / "encoder")
-        embeddings = _embed(out, collected, trained, options, encoder, episodes)
+        encoding = given or _train(options, out, collected, episodes, suite)
+        embeddings = _embed(out, collected, encoding, episodes)
 
         ceiling = suite.latent_spec.ceiling().tolist()
         report = wm.measure(
@@ -132,20 +147,22 @@ def main(options: Annotated[PlanOptions, tyro.conf.arg(name="")]) -> None:
         begin = time.perf_counter()
         env.reset(seed=options.seed)
         decoder = _decoder(options, embeddings, episodes)
-        plans = plan_kinematic(encoder, decoder, suite, tasks, planner, seed=options.seed)
+        plans = plan_kinematic(encoding.encoder, decoder, suite, tasks, planner, seed=options.seed)
         plan_seconds = time.perf_counter() - begin
 
         seconds = {
             "collect": collected.seconds,
-            "train": trained.seconds if trained else 0.0,
+            "train": encoding.stage.seconds if encoding.stage else 0.0,
             "dynamics": 0.0,
             "plan": plan_seconds,
             "total": time.perf_counter() - start,
         }
-        history = TrainingHistory.load(trained.folder / "history.json") if trained else None
-        plan_report.draw(out, suite, episodes, embeddings.train, embeddings.heldout, history, plans)
+        kept = [stage.name for stage in (collected, encoding.stage) if stage and stage.cached]
+        plan_report.draw(out, suite, episodes, embeddings.train, embeddings.heldout, encoding.history, plans)
         plan_report.show(suite.latent_spec.names, report, proof, plans)
-        result = plan_report.write_result(out, options, episodes.card, encoder, report, proof, plans, seconds)
+        result = plan_report.write_result(
+            out, options, episodes.card, encoding.encoder, report, proof, plans, {**seconds, "cached": kept}
+        )
     console.print(f"\nFigures, film and numbers: {out}")
     console.print(str(result), soft_wrap=True, highlight=False)
 
@@ -154,12 +171,22 @@ def _environment(options: PlanOptions) -> gym.Env[np.ndarray, np.ndarray]:
     return make(options.env, height=options.size, width=options.size, camera=options.camera)
 
 
-def _given_encoder(folder: Path, size: int) -> Encoder:
-    encoder = Encoder.load(folder)
-    if encoder.frame_size != (size, size):
+def _check(options: PlanOptions, suite: SuiteEnv) -> Encoding | None:
+    """Refuse what would fail later, before any long work; return the encoder that was given."""
+    resolve_device(options.device)
+    LatentOU(options.rho)
+    if options.encoder is None:
+        Encoder(_latents(options, suite), (options.size, options.size))
+        return None
+    encoder = Encoder.load(options.encoder)
+    if encoder.frame_size != (options.size, options.size):
         height, width = encoder.frame_size
-        raise ValueError(f"the encoder in {folder} takes {height}x{width} frames: give --size {height}")
-    return encoder
+        raise ValueError(f"the encoder in {options.encoder} takes {height}x{width} frames: give --size {height}")
+    return Encoding(encoder, cli.file_digest(options.encoder / "model.safetensors"))
+
+
+def _latents(options: PlanOptions, suite: SuiteEnv) -> int:
+    return suite.latent_spec.n if options.latents is None else options.latents
 
 
 def _announce(options: PlanOptions, suite: SuiteEnv, out: Path) -> None:
@@ -169,11 +196,12 @@ def _announce(options: PlanOptions, suite: SuiteEnv, out: Path) -> None:
         console.print(f"  left out: {joint} ({reason})", highlight=False)
 
 
-def _collect(options: PlanOptions, out: Path) -> Stage:
+def _collect(options: PlanOptions, out: Path, suite: SuiteEnv) -> Stage:
     frames = BUDGETS[options.budget].frames
     key = {
         "env": options.env,
         "explorer": LatentOU(options.rho),
+        "latents": suite.latent_spec,
         "frames": frames,
         "seed": options.seed,
         "size": options.size,
@@ -196,10 +224,10 @@ def _collect(options: PlanOptions, out: Path) -> Stage:
     return _tell(run_stage(out, "collect", key, build))
 
 
-def _train(options: PlanOptions, out: Path, collected: Stage, episodes: Episodes, suite: SuiteEnv) -> Stage:
+def _train(options: PlanOptions, out: Path, collected: Stage, episodes: Episodes, suite: SuiteEnv) -> Encoding:
     sizes = BUDGETS[options.budget]
     training = TrainingOptions(steps=sizes.steps, batch_size=sizes.batch_size)
-    latents, objective = options.latents or suite.latent_spec.n, wm.LeJEPA()
+    latents, objective = _latents(options, suite), wm.LeJEPA()
     key = {
         "data": collected.digest,
         "latents": latents,
@@ -214,21 +242,20 @@ def _train(options: PlanOptions, out: Path, collected: Stage, episodes: Episodes
         )
         encoder.save_pretrained(folder / "encoder")
 
-    return _tell(run_stage(out, "train", key, build))
+    stage = _tell(run_stage(out, "train", key, build))
+    history = TrainingHistory.load(stage.folder / "history.json")
+    return Encoding(Encoder.load(stage.folder / "encoder"), stage.digest, stage, history)
 
 
-def _embed(
-    out: Path, collected: Stage, trained: Stage | None, options: PlanOptions, encoder: Encoder, episodes: Episodes
-) -> Embeddings:
-    """Embed all frames; kept on disk for an encoder that was trained here."""
+def _embed(out: Path, collected: Stage, encoding: Encoding, episodes: Episodes) -> Embeddings:
+    """Embed all frames, or take the embeddings that an earlier run kept."""
 
     def build(folder: Path) -> None:
-        parts = {name: encoder.encode(getattr(episodes, name).frames) for name in ("train", "heldout")}
-        for name, h in parts.items():
+        for name in ("train", "heldout"):
+            h = encoding.encoder.encode(getattr(episodes, name).frames)
             np.save(folder / f"{name}.npy", h, allow_pickle=False)
 
-    weights = trained.digest if trained else cli.file_digest(options.encoder / "model.safetensors")  # type: ignore[operator]
-    stage = _tell(run_stage(out, "embed", {"data": collected.digest, "encoder": weights}, build))
+    stage = _tell(run_stage(out, "embed", {"data": collected.digest, "encoder": encoding.digest}, build))
     return Embeddings(*(np.load(stage.folder / f"{name}.npy", allow_pickle=False) for name in ("train", "heldout")))
 
 
@@ -242,11 +269,6 @@ def _tell(stage: Stage) -> Stage:
     how = f"kept from an earlier run ({stage.seconds:.0f} s then)" if stage.cached else f"done in {stage.seconds:.0f} s"
     console.print(f"{stage.name}: {how}", highlight=False)
     return stage
-
-
-def _folder(stage: Stage | None) -> Path:
-    assert stage is not None
-    return stage.folder
 
 
 if __name__ == "__main__":

@@ -14,13 +14,13 @@ from worldmodel.datacard import DataCard
 from worldmodel.encoder import Encoder
 from worldmodel.envs import SuiteEnv
 from worldmodel.episodes import Episodes
-from worldmodel.files import write_json
+from worldmodel.files import to_plain, write_json
 from worldmodel.history import TrainingHistory
 from worldmodel.identifiability import Identifiability
 from worldmodel.intervals import Interval
 from worldmodel.planners.compare import effort
 from worldmodel.planners.kinematic import KinematicPlans, frames_at
-from worldmodel.scripts.cli import console, to_plain
+from worldmodel.scripts.cli import console
 from worldmodel.versions import versions
 from worldmodel.video import side_by_side, write_mp4
 
@@ -82,7 +82,7 @@ def write_result(
     report: Identifiability,
     proof: Certificate,
     plans: KinematicPlans,
-    seconds: dict[str, float],
+    seconds: dict[str, Any],
 ) -> Path:
     """Write ``result.json``: all numbers of the run."""
     data = card.to_json()

@@ -11,9 +11,9 @@ import tyro
 
 import worldmodel as wm
 from worldmodel import figures
-from worldmodel.files import write_json
+from worldmodel.files import to_plain, write_json
 from worldmodel.scripts import cli
-from worldmodel.scripts.cli import console, to_plain
+from worldmodel.scripts.cli import console
 from worldmodel.store import load_episodes
 from worldmodel.training import TrainingOptions
 from worldmodel.versions import versions

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from worldmodel.files import write_json
+from worldmodel.files import to_plain, write_json
 from worldmodel.gaussianity import Gaussianity, gaussianity
 from worldmodel.pairs import pair_indices
 
@@ -68,7 +68,7 @@ class DataCard:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON values; what is not finite becomes ``None``."""
-        return _finite(dataclasses.asdict(self))
+        return to_plain(dataclasses.asdict(self))
 
     def save(self, path: Path) -> None:
         """Write as JSON, whole or not at all."""
@@ -119,14 +119,6 @@ def lag_correlation(values: np.ndarray, offsets: np.ndarray, lag: int = 1) -> tu
     before, after = centred[first], centred[first + lag]
     energy = np.sqrt((before**2).mean(0) * (after**2).mean(0))
     return tuple(((before * after).mean(0) / np.where(energy > 0, energy, np.nan)).tolist())
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
 def _tuples(values: dict[str, Any]) -> dict[str, Any]:

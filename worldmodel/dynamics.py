@@ -16,6 +16,7 @@ from worldmodel.states import (
     StateLayout,
     Trajectories,
     align_actions,
+    check_matrices,
     check_trajectories,
     encode_episodes,
     lift,
@@ -73,10 +74,7 @@ class LinearGaussianDynamics:
     def __post_init__(self) -> None:
         size = self.layout.size
         shapes = {"A": (size, size), "B": (size, self.actions), "bias": (size,), "noise_cov": (size, size)}
-        for name, shape in shapes.items():
-            value = getattr(self, name)
-            if value.shape != shape or not np.isfinite(value).all():
-                raise ValueError(f"{name} must be finite with shape {shape}, and has shape {value.shape}")
+        check_matrices(self, shapes)
 
     @cached_property
     def layout(self) -> StateLayout:

@@ -2,9 +2,11 @@
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 
 def write_whole(path: Path, write: Callable[[Path], object]) -> Path:
@@ -24,6 +26,21 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> Path:
 
 
 def write_json(path: Path, value: Any) -> Path:
-    """Write strict JSON (no NaN: a missing number is ``null``), indented for people."""
+    """Write strict JSON (NaN is refused: pass values through :func:`to_plain`), indented for people."""
     text = json.dumps(value, indent=2, allow_nan=False) + "\n"
     return write_whole(path, lambda temporary: temporary.write_text(text))
+
+
+def to_plain(value: Any) -> Any:
+    """Turn arrays, tuples and paths into what JSON holds; what is not finite becomes ``None``."""
+    if isinstance(value, Mapping):
+        return {str(key): to_plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_plain(item) for item in value]
+    if isinstance(value, np.ndarray):
+        return to_plain(value.tolist())
+    if isinstance(value, np.generic):
+        return to_plain(value.item())
+    if isinstance(value, Path):
+        return str(value)
+    return None if isinstance(value, float) and not np.isfinite(value) else value

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.linalg
 
 from worldmodel.pairs import window_indices
-from worldmodel.states import Array, Trajectories, align_actions, check_trajectories, like
+from worldmodel.states import Array, Trajectories, align_actions, check_matrices, check_trajectories, like
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,10 +35,7 @@ class KalmanFilter:
     def __post_init__(self) -> None:
         size, m = len(self.A), len(self.V)
         shapes = {"A": (size, size), "B": (size, self.B.shape[-1]), "bias": (size,), "W": (size, size), "V": (m, m)}
-        for name, shape in shapes.items():
-            value = getattr(self, name)
-            if value.shape != shape or not np.isfinite(value).all():
-                raise ValueError(f"{name} must be finite with shape {shape}, and has shape {value.shape}")
+        check_matrices(self, shapes)
 
     @property
     def latents(self) -> int:

@@ -1,5 +1,6 @@
 """States built from embeddings and actions: what dynamics, estimators and planners work on."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
@@ -31,6 +32,14 @@ class Trajectories(NamedTuple):
 def encode_episodes(encoder: "Encoder", episodes: "Episodes") -> Trajectories:
     """Embed the frames of driven episodes."""
     return Trajectories(encoder.encode(episodes.frames).astype(np.float64), episodes.actions, episodes.offsets)
+
+
+def check_matrices(matrices: Any, shapes: Mapping[str, tuple[int, ...]]) -> None:
+    """Raise ValueError unless each named attribute is finite and has its shape."""
+    for name, shape in shapes.items():
+        value = getattr(matrices, name)
+        if value.shape != shape or not np.isfinite(value).all():
+            raise ValueError(f"{name} must be finite with shape {shape}, and has shape {value.shape}")
 
 
 class Dynamics(Protocol):

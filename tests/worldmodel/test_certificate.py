@@ -30,13 +30,13 @@ def test_a_quadratic_mode_of_energy_w_adds_two_rho_minus_rho_squared_w(chains: t
     assert gap.low < 2 * (RHO - RHO**2) * w < gap.high and gap.mean > 0
 
 
-@pytest.mark.parametrize("strength", [0.05, 0.2, 0.5])
+@pytest.mark.parametrize("strength", [0.2, 0.5, 1.0])
 def test_the_true_error_lies_below_the_bound(chains: tuple[np.ndarray, np.ndarray], strength: float) -> None:
     z, offsets = chains
     q = np.array([[0.6, -0.8], [0.8, 0.6]])
     h = z @ q.T + strength * (z[:, ::-1] ** 2 - 1) / np.sqrt(2)
     error = ((h - z @ q.T) ** 2).sum(1).mean()
-    assert error < certificate(h, offsets, rho=RHO).bound.high
+    assert error < certificate(h, offsets, rho=RHO).bound.mean
 
 
 def test_scaling_shows_as_whitening_error(chains: tuple[np.ndarray, np.ndarray]) -> None:
