@@ -48,7 +48,7 @@ class _Shimmy(DmControlCompatibilityV0):
 
 
 @dataclass(frozen=True)
-class _Snapshot:
+class Snapshot:
     """All that sets an environment in mid-episode apart from a new one."""
 
     physics: np.ndarray
@@ -290,14 +290,12 @@ class SuiteEnv(gym.Env[np.ndarray, np.ndarray]):
         qvel[[self.model.joint(c.joint).dofadr[0] for c in spec.coordinates]] = rates * spec.scales
         self.set_state(np.concatenate([spec.to_qpos(latents, self.physics.data.qpos), qvel]))
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (type(self), self._arguments, self._snapshot())
-
-    def _snapshot(self) -> _Snapshot:
+    def snapshot(self) -> Snapshot:
+        """All that sets this environment in mid-episode apart from a new one."""
         model, data = self.model, self.physics.data.ptr
         physics = np.empty(mujoco.mj_stateSize(model, _INTEGRATION_STATE))
         mujoco.mj_getState(model, data, physics, _INTEGRATION_STATE)
-        return _Snapshot(
+        return Snapshot(
             physics=physics,
             sensors=data.sensordata.copy(),
             model={name: getattr(model, name).copy() for name in _MODEL_FIELDS},
@@ -309,7 +307,8 @@ class SuiteEnv(gym.Env[np.ndarray, np.ndarray]):
             spec=self.spec,
         )
 
-    def _restore(self, snapshot: _Snapshot) -> None:
+    def restore(self, snapshot: Snapshot) -> None:
+        """Goes on from where this environment, or one made like it, stood when the snapshot was taken."""
         model, data = self.model, self.physics.data.ptr
         for name, value in snapshot.model.items():
             getattr(model, name)[:] = value
@@ -322,6 +321,9 @@ class SuiteEnv(gym.Env[np.ndarray, np.ndarray]):
         self._env._reset_next_step = self._over = snapshot.over
         self._np_random, self._np_random_seed, self.spec = snapshot.np_random, snapshot.np_random_seed, snapshot.spec
         self._seed_task()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), self._arguments, self.snapshot())
 
     def _seed_task(self) -> None:
         """Makes dm_control draw from Gymnasium's generator, so that there is one stream and one seed."""
@@ -372,9 +374,9 @@ class SuiteEnv(gym.Env[np.ndarray, np.ndarray]):
         self._renderer = None
 
 
-def _rebuild(kind: type[SuiteEnv], arguments: dict[str, Any], snapshot: _Snapshot) -> SuiteEnv:
+def _rebuild(kind: type[SuiteEnv], arguments: dict[str, Any], snapshot: Snapshot) -> SuiteEnv:
     env = kind(**arguments)
-    env._restore(snapshot)
+    env.restore(snapshot)
     return env
 
 

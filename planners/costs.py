@@ -143,7 +143,7 @@ class CondensedCost:
     def cost(self, u: np.ndarray) -> np.ndarray:
         """Return the costs (B, N) of candidates (B, N, H, a) of the unit box: one matrix product per environment."""
         u = u.reshape(*u.shape[:2], -1)
-        quadratic = np.einsum("bnd,bnd->bn", u @ self.hessian, u)
+        quadratic = np.vecdot(u @ self.hessian, u)
         return quadratic + 2 * (u @ self.linear[:, :, None])[:, :, 0] + self.constant[:, None]
 
     def torch_cost(self, u: "Tensor") -> "Tensor":
@@ -185,6 +185,11 @@ class Condensation:
         return self.cost.step_weights(self.horizon)[:, None, None] * self.cost.Q(self.model.latents)
 
     @cached_property
+    def R(self) -> np.ndarray:
+        """R (a, a), of actions in their own units."""
+        return self.cost.R(self.model.B.shape[1])
+
+    @cached_property
     def Gamma(self) -> np.ndarray:
         """Γ (H, m, H a): block-Toeplitz, what each point of the unit box does to each later embedding."""
         impulse = self.powers[:-1] @ (self.model.B * self.bounds.half)  # (H, m, a)
@@ -196,7 +201,7 @@ class Condensation:
     @cached_property
     def hessian(self) -> np.ndarray:
         """H (H a, H a), symmetric."""
-        R = self.cost.R(self.model.B.shape[1]) * np.outer(self.bounds.half, self.bounds.half)
+        R = self.R * np.outer(self.bounds.half, self.bounds.half)
         H = np.einsum("tmd,tmn,tne->de", self.Gamma, self.Q, self.Gamma, optimize=True)
         return (H + H.T) / 2 + np.kron(np.eye(self.horizon), R)
 
@@ -210,11 +215,11 @@ class Condensation:
             free_action: the action (B, a) that costs nothing.
         """
         drift = bias + self.bounds.centre @ self.model.B.T  # of u = 0
-        away = np.einsum("tms,bs->btm", self.powers[1:], s) - references
-        away += np.einsum("tms,bs->btm", np.cumsum(self.powers[:-1], axis=0), drift)
-        R, spent = self.cost.R(self.model.B.shape[1]), self.bounds.centre - free_action
-        linear = np.einsum("btm,tmn,tnd->bd", away, self.Q, self.Gamma, optimize=True)
-        linear += np.tile(spent @ R * self.bounds.half, self.horizon)
-        constant = np.einsum("btm,tmn,btn->b", away, self.Q, away, optimize=True)
-        constant += self.horizon * np.einsum("ba,ac,bc->b", spent, R, spent)
+        away = np.tensordot(s, self.powers[1:], (1, 2)) - references  # (B, H, m)
+        away += np.tensordot(drift, np.cumsum(self.powers[:-1], axis=0), (1, 2))
+        weighted = (away[:, :, None] @ self.Q)[:, :, 0]
+        spent = self.bounds.centre - free_action
+        push = spent @ self.R
+        linear = np.tensordot(weighted, self.Gamma, 2) + np.tile(push * self.bounds.half, self.horizon)
+        constant = np.vecdot(weighted, away).sum(axis=1) + self.horizon * np.vecdot(push, spent)
         return CondensedCost(self.hessian, linear, constant)

@@ -1,5 +1,6 @@
 """Linear-quadratic regulator: infinite or finite horizon, to a goal or along a path."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -155,6 +156,9 @@ class LQR:
         """
         action = self._feedforward(references)[0] - s @ self.gains[0][0].T
         return action if self.bounds is None else self.bounds.clip(action)
+
+    def reset(self, environments: Sequence[int] | None = None) -> None:
+        """Do nothing: a gain remembers no plan."""
 
     def plan(self, s: np.ndarray, references: np.ndarray, steps: int | None = None) -> np.ndarray:
         """Return the actions (B, steps, a) that the model expects; ``steps`` is the horizon unless it is infinite."""

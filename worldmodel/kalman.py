@@ -1,8 +1,8 @@
 """Kalman filter: position and velocity of the embedding, with their covariance, from noisy embeddings."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
@@ -118,13 +118,14 @@ class KalmanFilter:
 
 
 def fit_kalman(
-    h: np.ndarray, actions: np.ndarray, offsets: np.ndarray, *, lags: int = 6, iterations: int = 60
+    h: np.ndarray, actions: np.ndarray, offsets: np.ndarray, *, lags: int = 6, iterations: int = 200
 ) -> KalmanFilter:
-    """Fit the filter in two stages.
+    """Fit the filter by maximum likelihood, so that noise in the embeddings does not bias the model.
 
-    First A, B and c, by two least squares (Jansson 2003, SSARX): a long autoregression predicts one and two steps
-    ahead; these predictions are position and velocity, and their own evolution under actions and surprises is the
-    model. Then W and V, by expectation-maximisation (Shumway & Stoffer 1982) with A, B and c held.
+    A long autoregression predicts one and two steps ahead; these predictions are position and velocity, and their own
+    evolution under actions and surprises is a first model (Jansson 2003, SSARX). From there, expectation-maximisation
+    (Shumway & Stoffer 1982) of A, B, c, W and V. The velocity of the result is the displacement that the model expects
+    of a step without action.
 
     Args:
         h: embeddings (F, m).
@@ -139,13 +140,14 @@ def fit_kalman(
     data = check_trajectories(h, actions, offsets)
     A, B, bias, estimates, surprise = _state_space(data, lags)
     m = data.h.shape[1]
-    scale = surprise.T @ surprise / len(surprise) + 1e-12 * np.eye(m)
+    floor = 1e-9 * np.trace(np.cov(data.h.T).reshape(m, m))  # noise-free data would leave nothing to divide by
+    scale = surprise.T @ surprise / len(surprise) + floor * np.eye(m)
     kalman = KalmanFilter(A, B, bias, np.kron(np.eye(2), scale / 2), scale / 2)
-    mean, covariance = estimates.mean(axis=0), np.cov(estimates.T) + 1e-12 * np.eye(2 * m)
-    episodes = list(_by_length(data))
+    mean, covariance = estimates.mean(axis=0), np.cov(estimates.T) + floor * np.eye(2 * m)
+    episodes = _Padded.of(data)
     for _ in range(iterations):
-        kalman = _maximised(kalman, episodes, mean, covariance)
-    return kalman
+        kalman, mean, covariance = _maximised(kalman, episodes, mean, covariance, floor)
+    return _canonical(kalman)
 
 
 def _state_space(data: Trajectories, lags: int) -> tuple[np.ndarray, ...]:
@@ -175,36 +177,73 @@ def _state_space(data: Trajectories, lags: int) -> tuple[np.ndarray, ...]:
     return found[:, :size], found[:, size : size + a], found[:, -1], now, surprise
 
 
-def _by_length(data: Trajectories) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield embeddings (B, T + 1, m) and actions (B, T, a) of the episodes of each length."""
-    lengths, first_action = np.diff(data.offsets), data.offsets[:-1] - np.arange(len(data.offsets) - 1)
-    for length in np.unique(lengths):
-        chosen = lengths == length
-        frames = data.offsets[:-1][chosen, None] + np.arange(length)
-        yield data.h[frames], data.actions[first_action[chosen, None] + np.arange(length - 1)]
+class _Padded(NamedTuple):
+    """Episodes side by side: embeddings (E, T + 1, m), actions (E, T, a), what of both is real (E, T + 1) and (E, T)."""
+
+    h: np.ndarray
+    actions: np.ndarray
+    seen: np.ndarray
+    acted: np.ndarray
+
+    @classmethod
+    def of(cls, data: Trajectories) -> "_Padded":
+        lengths = np.diff(data.offsets)[:, None]
+        step = np.arange(lengths.max())
+        seen, acted = step < lengths, step[1:] < lengths
+        h, actions = np.zeros((*seen.shape, data.h.shape[1])), np.zeros((*acted.shape, data.actions.shape[1]))
+        h[seen], actions[acted] = data.h, data.actions
+        return cls(h, actions, seen, acted)
 
 
 def _maximised(
-    kalman: KalmanFilter, episodes: list[tuple[np.ndarray, np.ndarray]], mean: np.ndarray, covariance: np.ndarray
-) -> KalmanFilter:
-    """Return the filter with the W and V that its own smoothed estimates ask for."""
-    A, C = kalman.A, kalman.C
-    W, V, steps, frames = np.zeros_like(kalman.W), np.zeros_like(kalman.V), 0, 0
-    for h, actions in episodes:
-        m, P = kalman.filter(h, actions, mean, covariance)
-        x, S = m[:, -1], P[-1]  # smoothed, from the last frame backwards (Rauch, Tung & Striebel 1965)
-        for t in range(h.shape[1] - 1, -1, -1):
-            noise = h[:, t] - x @ C.T
-            V += noise.T @ noise + len(h) * C @ S @ C.T
-            if t:
-                predicted, ahead = kalman.transition(m[:, t - 1], actions[:, t - 1]), A @ P[t - 1] @ A.T + kalman.W
-                J = scipy.linalg.solve(ahead, A @ P[t - 1], assume_a="pos").T
-                before, S_before = m[:, t - 1] + (x - predicted) @ J.T, P[t - 1] + J @ (S - ahead) @ J.T
-                unexplained, cross = x - kalman.transition(before, actions[:, t - 1]), S @ J.T
-                W += unexplained.T @ unexplained
-                W += len(h) * (S - cross @ A.T - A @ cross.T + A @ S_before @ A.T)
-                x, S = before, S_before
-        steps, frames = steps + len(h) * (h.shape[1] - 1), frames + len(h) * h.shape[1]
-    floor = 1e-14 * float(np.trace(V)) / frames  # noise-free data would leave nothing to divide by
-    W, V = W / steps + floor * np.eye(len(W)), V / frames + floor * np.eye(len(V))
-    return KalmanFilter(A, kalman.B, kalman.bias, (W + W.T) / 2, (V + V.T) / 2)
+    kalman: KalmanFilter, episodes: _Padded, mean: np.ndarray, covariance: np.ndarray, floor: float
+) -> tuple[KalmanFilter, np.ndarray, np.ndarray]:
+    """Return the filter that its own smoothed estimates ask for, and mean and covariance of the first states."""
+    h, actions, seen, acted = episodes
+    x, S, cross = _smoothed(kalman, episodes, mean, covariance)
+    size, m = len(kalman.A), kalman.latents
+    known = np.hstack([x[:, :-1][acted], actions[acted], np.ones((int(acted.sum()), 1))])
+    now, both = known.T @ known, x[:, 1:][acted].T @ known
+    now[:size, :size] += S[:, :-1][acted].sum(axis=0)
+    both[:, :size] += cross[acted].sum(axis=0)
+    M = scipy.linalg.solve(now, both.T, assume_a="pos").T
+    later = x[:, 1:][acted].T @ x[:, 1:][acted] + S[:, 1:][acted].sum(axis=0)
+    noise = h[seen] - x[seen][:, :m]
+    V = (noise.T @ noise + S[seen][:, :m, :m].sum(axis=0)) / len(noise)
+    W, least = (later - M @ both.T) / len(known), floor * np.eye(size)
+    fitted = KalmanFilter(M[:, :size], M[:, size:-1], M[:, -1], (W + W.T) / 2 + least, V + least[:m, :m])
+    away = x[:, 0] - x[:, 0].mean(axis=0)
+    return fitted, x[:, 0].mean(axis=0), away.T @ away / len(x) + S[:, 0].mean(axis=0) + least
+
+
+def _smoothed(
+    kalman: KalmanFilter, episodes: _Padded, mean: np.ndarray, covariance: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Estimate states by all frames of their episode (Rauch, Tung & Striebel 1965).
+
+    Returns:
+        Estimates (E, T + 1, S), their covariances (E, T + 1, S, S), and those of a state with the one before it
+        (E, T, S, S).
+    """
+    h, actions, _, acted = episodes
+    x, P = kalman.filter(h, actions, mean, covariance)
+    S, cross = np.broadcast_to(P, (len(h), *P.shape)).copy(), np.zeros((len(h), len(P) - 1, *P.shape[1:]))
+    for t in range(len(P) - 2, -1, -1):
+        ahead = kalman.A @ P[t] @ kalman.A.T + kalman.W
+        J, goes_on = scipy.linalg.solve(ahead, kalman.A @ P[t], assume_a="pos").T, acted[:, t]
+        surprise = x[goes_on, t + 1] - kalman.transition(x[goes_on, t], actions[goes_on, t])
+        cross[goes_on, t] = S[goes_on, t + 1] @ J.T
+        S[goes_on, t] += J @ (S[goes_on, t + 1] - ahead) @ J.T
+        x[goes_on, t] += surprise @ J.T
+    return x, S, cross
+
+
+def _canonical(kalman: KalmanFilter) -> KalmanFilter:
+    """Return the same filter with a velocity that is the displacement expected of a step without action."""
+    m, eye = kalman.latents, np.eye(kalman.latents)
+    T = np.block([[eye, np.zeros((m, m))], [kalman.A[:m, :m] - eye, kalman.A[:m, m:]]])
+    if np.linalg.cond(T) > 1e8:  # its velocity never shows in the position
+        return kalman
+    t = np.concatenate([np.zeros(m), kalman.bias[:m]])
+    A = T @ kalman.A @ np.linalg.inv(T)
+    return KalmanFilter(A, T @ kalman.B, T @ kalman.bias + t - A @ t, T @ kalman.W @ T.T, kalman.V)

@@ -1,11 +1,9 @@
 """Quadratic programme: the exact optimum of linear dynamics and a quadratic cost within action bounds."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
-import osqp
-import scipy.sparse
 from scipy.optimize import lsq_linear
 
 from worldmodel.planners.costs import CondensedCost
@@ -14,16 +12,18 @@ from worldmodel.planners.optimisers.problem import Problem, Solution
 
 @dataclass(frozen=True)
 class QP:
-    """Minimises uᵀ H u + 2 fᵀ u in the unit box by OSQP (Stellato et al. 2020); H is factorised once.
+    """Minimises uᵀ H u + 2 fᵀ u in the unit box by primal-dual active sets (Hintermüller, Ito & Kunisch 2002).
+
+    It guesses which entries of u lie at a bound, solves for the others, and corrects the whole guess by what that
+    shows; 3 to 6 guesses do as a rule. All environments are solved together.
 
     Attributes:
-        tolerance: absolute and relative tolerance of the operator splitting, before the active bounds are polished.
-        max_iterations: of the splitting; a problem that needs more is solved by an active-set method instead.
+        max_iterations: guesses. Plans beyond the tolerance are solved again by a method that moves one bound at a time.
+        tolerance: how far an entry may lie from where its own gradient sends it within the bounds, in half ranges.
     """
 
-    tolerance: float = 1e-5
-    max_iterations: int = 4000
-    _solvers: dict[bytes, osqp.OSQP] = field(default_factory=dict, init=False, repr=False, compare=False)
+    max_iterations: int = 30
+    tolerance: float = 1e-8
 
     def solve(self, problem: Problem, start: Solution, rngs: Sequence[np.random.Generator]) -> Solution:
         """Return the optimal plans.
@@ -33,35 +33,38 @@ class QP:
         """
         if not isinstance(problem, CondensedCost):
             raise TypeError("a quadratic programme needs a linear model and a quadratic cost: take CEM or Gradient")
-        H = problem.hessian
-        plans = -np.linalg.solve(H, problem.linear.T).T  # where no bound is active, that is it
-        solver = self._solver(H)
-        for row in np.flatnonzero(np.abs(plans).max(axis=1) > 1):
-            solver.update(q=2 * problem.linear[row])
-            solver.warm_start(x=np.clip(plans[row], -1, 1), y=np.zeros(len(H)))
-            result = solver.solve(raise_error=False)
-            plans[row] = result.x if result.info.status_val == 1 else active_set(H, problem.linear[row])
+        H, f = problem.hessian, problem.linear
+        plans = -np.linalg.solve(H, f.T).T  # where no bound is active, that is it
+        sides = self._sides(plans)
+        rows = np.flatnonzero(sides.any(axis=1))
+        for _ in range(self.max_iterations):
+            if not len(rows):
+                break
+            plans[rows] = held(H, f[rows], sides[rows])
+            corrected = self._sides(pulled(H, f[rows], plans[rows]))
+            wrong = (corrected != sides[rows]).any(axis=1)
+            sides[rows] = corrected
+            rows = rows[wrong]
+        away = np.abs(plans - np.clip(pulled(H, f, plans), -1.0, 1.0)).max(axis=1)
+        for row in np.flatnonzero(away > self.tolerance):
+            plans[row] = active_set(H, f[row])
         return Solution.of(np.clip(plans, -1.0, 1.0).reshape(start.u.shape))
 
-    def _solver(self, H: np.ndarray) -> osqp.OSQP:
-        key = H.tobytes()
-        if key not in self._solvers:
-            solver, ones = osqp.OSQP(), np.ones(len(H))
-            solver.setup(
-                P=scipy.sparse.csc_matrix(np.triu(2 * H)),
-                q=np.zeros(len(H)),
-                A=scipy.sparse.identity(len(H), format="csc"),
-                l=-ones,
-                u=ones,
-                eps_abs=self.tolerance,
-                eps_rel=self.tolerance,
-                max_iter=self.max_iterations,
-                polishing=True,
-                verbose=False,
-            )
-            self._solvers.clear()  # one problem at a time
-            self._solvers[key] = solver
-        return self._solvers[key]
+    def _sides(self, u: np.ndarray) -> np.ndarray:
+        """Return -1 or 1 where u (B, D) is beyond that bound, else 0."""
+        return np.sign(u) * (np.abs(u) > 1 + self.tolerance)
+
+
+def held(H: np.ndarray, f: np.ndarray, sides: np.ndarray) -> np.ndarray:
+    """Return the optima (B, D) with some entries held at a bound: -1 or 1 in sides (B, D), which is 0 elsewhere."""
+    free = sides == 0
+    among_free = np.where(free[:, :, None] & free[:, None], H, np.eye(len(H)))
+    return np.linalg.solve(among_free, np.where(free, -f - sides @ H, sides)[:, :, None])[:, :, 0]
+
+
+def pulled(H: np.ndarray, f: np.ndarray, u: np.ndarray) -> np.ndarray:
+    """Return where each entry of u (B, D) would go if the others stayed and there were no bounds."""
+    return u - (u @ H + f) / H.diagonal()
 
 
 def active_set(H: np.ndarray, f: np.ndarray) -> np.ndarray:
