@@ -25,6 +25,7 @@ from worldmodel.versions import versions
 
 _SHARD_FRAMES = 1_000  # of posed frames: a second or two of work, and four full passes of the renderer at 64x64
 _DRIVEN_SECONDS = 4.0
+_CONFINED_SECONDS, _CONFINED_FRAMES = 2.0, 500  # of an episode, of a shard
 _HUNG_SECONDS = 600.0  # a worker that finishes no shard for so long is taken for dead
 
 
@@ -39,6 +40,7 @@ class _Job:
     episodes: int
     options: dict[str, Any]
     path: Path
+    within: float | None = None
 
 
 def collect(
@@ -49,6 +51,7 @@ def collect(
     *,
     seed: int = 0,
     length: int | None = None,
+    within: float | None = None,
     processes: int = 1,
     mode: Mode = "append",
     progress: bool = True,
@@ -66,7 +69,9 @@ def collect(
         frames: frames to collect; more than before extends the data.
         out: folder of the data set.
         seed: decides all data.
-        length: frames of an episode (default: 50 posed ones, or 4 s driven).
+        length: frames of an episode, at most (default: 50 posed ones, 4 s driven, 2 s driven within).
+        within: keep driven data where the picture was learnt: episodes start at rest at latents from
+            N(0, (within / 3)² I), and end before a latent leaves ±within. None starts where the task does.
         processes: worker processes; 0 means one per core.
         mode: what to do with a folder that exists: append (resume or extend), overwrite, error.
         progress: draw a progress bar.
@@ -88,15 +93,20 @@ def collect(
     probe = make(env, **env_options)
     try:
         suite = _suite(probe)
-        length = (50 if posed else round(_DRIVEN_SECONDS / suite.dt) + 1) if length is None else length
+        if within is not None and (posed or not within > 0):
+            raise ValueError(f"within is {within}: it has to be positive, and is for explorers that drive")
+        seconds = _DRIVEN_SECONDS if within is None else _CONFINED_SECONDS
+        length = (50 if posed else round(seconds / suite.dt) + 1) if length is None else length
         if length < 2:
             raise ValueError(f"an episode has at least 2 frames, not {length}")
         _rehearse(explorer, suite)
-        episodes = max(1, _SHARD_FRAMES // length) if posed else 1
+        shard_frames = _SHARD_FRAMES if posed else 0 if within is None else _CONFINED_FRAMES
+        episodes = max(1, shard_frames // length)
         spec = _spec(env_id(env), explorer, seed, suite, env_options)
         spec |= {"length": length, "episodes_per_shard": episodes, "frames": frames}
+        spec |= {} if within is None else {"within": within}
         store = EpisodeStore.open(out, spec, mode)
-        job = _Job(env, explorer, seed, length, episodes, env_options, store.path)
+        job = _Job(env, explorer, seed, length, episodes, env_options, store.path, within)
         missing = sorted(set(range(-(-frames // (episodes * length)))) - set(store.shards()))
         drawing = _collect_shards(job, missing, processes or os.cpu_count() or 1, progress)
         data = store.load()
@@ -222,22 +232,39 @@ def _posed(job: _Job, env: gym.Env[Any, Any], rng: np.random.Generator) -> list[
 
 
 def _driven(job: _Job, env: gym.Env[Any, Any], rng: np.random.Generator) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Drive the simulator by the explorer's policy, from the task's own start."""
-    assert isinstance(job.explorer, DrivingExplorer)
-    suite = _suite(env)
-    tracks = []
-    for _ in range(job.episodes):
-        observation, _ = env.reset()
-        policy = job.explorer.policy(suite.num_actions, suite.dt, rng)
-        states, actions = [suite.state()], []
-        while len(states) < job.length:
-            actions.append(np.asarray(policy(observation), np.float32))
-            observation, _, terminated, truncated, _ = env.step(actions[-1])
-            states.append(suite.state())
-            if terminated or truncated:
-                break
-        tracks.append((np.stack(states), np.stack(actions)))
+    """Drive the simulator by the explorer's policy, from the task's own start or within the job's bounds."""
+    if job.within is None:
+        return [_drive(job, env, rng, None) for _ in range(job.episodes)]
+    tracks, missing, n = [], job.episodes * job.length, _suite(env).latent_spec.n
+    while missing > 0:
+        start = np.clip(job.within / 3 * rng.standard_normal(n), -job.within, job.within)
+        states, actions = _drive(job, env, rng, start)
+        if len(states) > 1:
+            tracks.append((states, actions))
+            missing -= len(states)
     return tracks
+
+
+def _drive(
+    job: _Job, env: gym.Env[Any, Any], rng: np.random.Generator, start: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return states (T + 1, nq + nv) and actions (T, a) of one episode."""
+    assert isinstance(job.explorer, DrivingExplorer)
+    suite, within = _suite(env), np.inf if job.within is None else job.within
+    observation, _ = env.reset(options=None if start is None else {"latents": start})
+    policy = job.explorer.policy(suite.num_actions, suite.dt, rng)
+    states: list[np.ndarray] = [suite.state()]
+    actions: list[np.ndarray] = []
+    while len(states) < job.length:
+        action = np.asarray(policy(observation), np.float32)
+        observation, _, terminated, truncated, _ = env.step(action)
+        if within < np.inf and np.abs(suite.latent_spec.to_latents(suite.physics.data.qpos)).max() > within:
+            break
+        actions.append(action)
+        states.append(suite.state())
+        if terminated or truncated:
+            break
+    return np.stack(states), np.array(actions, np.float32).reshape(len(actions), suite.num_actions)
 
 
 def _suite(env: gym.Env[Any, Any]) -> SuiteEnv:

@@ -34,7 +34,7 @@ class Held:
     def solved(self, spec: LatentSpec, path: np.ndarray, goal: np.ndarray, dt: float) -> np.ndarray:
         """Judge latents (N, T + 1, n) by goals (N, n): (N,) bool."""
         last = path[:, -(round(self.seconds / dt) + 1) :]
-        return reached(spec, last, goal[:, None], self.tolerance).all(1)
+        return np.all(reached(spec, last, goal[:, None], self.tolerance), axis=1)
 
 
 @dataclass(frozen=True)
@@ -51,30 +51,39 @@ class Upright:
         """Judge latents (N, T + 1, n) by goals (N, n): (N,) bool."""
         hinges = np.array([c.unit == "rad" for c in spec.coordinates])
         lean = np.abs(spec.wrap(path - goal[:, None]) * spec.scales)[..., hinges]
-        return (lean <= self.tilt).all((1, 2))
+        return np.all(lean <= self.tilt, axis=(1, 2))
 
 
 @dataclass(frozen=True)
-class ControlTasks:
-    """Start-goal pairs, and what is asked between them.
+class ControlSetting:
+    """How a domain is controlled.
 
     Attributes:
-        goals: starts, at rest, and goals.
-        seconds: length of an episode.
         success: what counts as solved.
+        seconds: length of an episode.
+        period: seconds that an action lasts, about.
+        within: latents that control stays in: driven data is confined to them.
     """
 
-    goals: GoalTasks
-    seconds: float
     success: Success
+    seconds: float
+    period: float
+    within: float
 
-    def __len__(self) -> int:
-        """Return the number of tasks."""
-        return len(self.goals)
+    def frame_skip(self, dt: float) -> int:
+        """Return how many of the task's own steps, dt seconds each, an action lasts."""
+        return max(1, round(self.period / dt))
 
 
-def control_tasks(spec: LatentSpec, count: int, rng: np.random.Generator, lean: float = 0.2) -> ControlTasks:
-    """Draw tasks: 4 s from pose to pose; of the domains in ``BALANCED``, 10 s upright from a lean.
+def control_setting(spec: LatentSpec) -> ControlSetting:
+    """Return how a task's domain is controlled: reach a pose within 4 s, or stay upright for 10 s."""
+    if spec.domain in BALANCED:
+        return ControlSetting(Upright(), seconds=10.0, period=0.02, within=1.5)
+    return ControlSetting(Held(), seconds=4.0, period=0.04, within=2.5)
+
+
+def control_goals(spec: LatentSpec, count: int, rng: np.random.Generator, lean: float = 0.2) -> GoalTasks:
+    """Draw starts, at rest, and goals: from the latent law; of the domains in ``BALANCED``, from a lean to upright.
 
     Args:
         spec: latents of the task.
@@ -83,10 +92,10 @@ def control_tasks(spec: LatentSpec, count: int, rng: np.random.Generator, lean: 
         lean: a balanced hinge starts within this of upright, in rad; everything else starts in its middle.
     """
     if spec.domain not in BALANCED:
-        return ControlTasks(sample_tasks(spec, count, rng), 4.0, Held())
+        return sample_tasks(spec, count, rng)
     if count < 1:
         raise ValueError(f"{count} tasks asked for; it must be at least 1")
     upright = -spec.means / spec.scales  # all these models stand at qpos = 0
     hinges = np.array([c.unit == "rad" for c in spec.coordinates])
     start = upright + np.where(hinges, rng.uniform(-lean, lean, (count, spec.n)) / spec.scales, 0.0)
-    return ControlTasks(GoalTasks(start, np.tile(upright, (count, 1)), 0), 10.0, Upright())
+    return GoalTasks(start, np.tile(upright, (count, 1)), 0)

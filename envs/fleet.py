@@ -1,4 +1,4 @@
-"""Many episodes of one environment side by side: one simulator steps them by turns, one renderer draws them together."""
+"""Many episodes of one environment side by side: one simulator steps them by turns, one renderer draws them all."""
 
 from collections.abc import Sequence
 

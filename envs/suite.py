@@ -221,6 +221,11 @@ class SuiteEnv(gym.Env[np.ndarray, np.ndarray]):
         return self._env.control_timestep() * self.frame_skip
 
     @property
+    def time_limit(self) -> float:
+        """Seconds after which the task truncates an episode."""
+        return self._env._step_limit * self._env.control_timestep()
+
+    @property
     def renderer(self) -> FrameRenderer:
         """What draws the frames, made when first asked for."""
         if self._renderer is None:

@@ -1,16 +1,19 @@
 """Closed loop: planners drive the simulator, from frames alone, beside their oracle twins on the same tasks."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from pathlib import Path
+from typing import Literal, Protocol, Self
 
 import numpy as np
 
-from worldmodel.envs.control_tasks import ControlTasks
+from worldmodel.envs.control_tasks import ControlSetting, Success
 from worldmodel.envs.fleet import Fleet
+from worldmodel.envs.goals import GoalTasks
 from worldmodel.envs.latents import LatentSpec
 from worldmodel.envs.suite import SuiteEnv
+from worldmodel.files import write_whole
 from worldmodel.intervals import bootstrap, wilson
 from worldmodel.planners.catalogue import ControlOptions, PlannerName, planner_policy
 from worldmodel.planners.compare import PlanOutcome, State
@@ -18,6 +21,8 @@ from worldmodel.planners.kinematic import frames_at
 from worldmodel.planners.policy import Memory
 from worldmodel.planners.world import World
 from worldmodel.progress import progress_bar
+
+Observes = Literal["frames", "latents", "nothing"]
 
 
 class Policy(Protocol):
@@ -45,23 +50,41 @@ class Driven:
     rewards: np.ndarray
     act_ms: float
 
+    def save(self, path: Path) -> Path:
+        """Write an ``.npz`` of plain arrays, whole or not at all."""
+        return write_whole(path, lambda temporary: np.savez(temporary, **vars(self)))
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Read what :meth:`save` wrote."""
+        with np.load(path, allow_pickle=False) as file:
+            values = {name: file[name] for name in file.files}
+        return cls(**values | {"act_ms": float(values["act_ms"])})
+
 
 def drive(
-    env: SuiteEnv, policy: Policy, observes: str, start: np.ndarray, steps: int, label: str = "", *, seed: int = 0
+    env: SuiteEnv,
+    policy: Policy,
+    observes: Observes,
+    start: np.ndarray,
+    steps: int,
+    *,
+    seeds: Sequence[int] | None = None,
+    label: str = "",
 ) -> Driven:
     """Let a policy drive the simulator from latents (N, n), at rest.
 
     Args:
         env: what is driven.
         policy: sees ``observes`` and acts.
-        observes: "frames", "latents" or "nothing".
+        observes: frames; true latents; or nothing, and nothing is drawn.
         start: (N, n).
         steps: T.
+        seeds: of what else the task draws, such as its target (N,); None numbers them.
         label: of the progress bar; empty draws none.
-        seed: of what else the task draws.
     """
     fleet = Fleet(env)
-    fleet.reset(start, np.random.SeedSequence(seed).generate_state(len(start)))
+    fleet.reset(start, seeds)
     path, qpos, actions, rewards = [fleet.latents()], [fleet.qpos], [], []
     memory, acting = None, 0.0
     with progress_bar(label, steps, bool(label)) as advance:
@@ -75,8 +98,8 @@ def drive(
             path.append(fleet.latents())
             qpos.append(fleet.qpos)
             advance(1)
-    stacked = [np.stack(part, axis=1) for part in (path, qpos, actions, rewards)]
-    return Driven(*stacked, act_ms=1e3 * acting / (steps * len(fleet)))
+    track, positions, done, earned = (np.stack(part, axis=1) for part in (path, qpos, actions, rewards))
+    return Driven(track, positions, done, earned, 1e3 * acting / (steps * len(fleet)))
 
 
 @dataclass(frozen=True)
@@ -110,14 +133,18 @@ class ClosedLoop:
     """Tasks, what happened in them, and the judgement.
 
     Attributes:
-        tasks: what was asked.
+        tasks: starts and goals.
         driven: what happened, by planner and state, such as ("lqr", "embedding").
         outcomes: one row each, the random policy last.
     """
 
-    tasks: ControlTasks
+    tasks: GoalTasks
     driven: dict[tuple[str, State], Driven]
     outcomes: tuple[PlanOutcome, ...]
+
+
+Keep = Callable[[str, State, Callable[[], Driven]], Driven]
+"""Is handed a planner, what it plans in and a run to make, and returns the run, perhaps from an earlier one."""
 
 
 def evaluate(
@@ -125,11 +152,15 @@ def evaluate(
     planners: Sequence[PlannerName],
     embedding: World,
     oracle: World,
-    tasks: ControlTasks,
+    tasks: GoalTasks,
+    setting: ControlSetting,
     options: ControlOptions = ControlOptions(),  # noqa: B008 (frozen)
     *,
+    steps: int | None = None,
+    seeds: Sequence[int] | None = None,
     seed: int = 0,
     progress: bool = True,
+    keep: Keep | None = None,
 ) -> ClosedLoop:
     """Drive every task by every planner from frames alone, by the same planner on the true state, and at random.
 
@@ -140,39 +171,57 @@ def evaluate(
         planners: names of planners.
         embedding: the world that frames show.
         oracle: its twin.
-        tasks: starts, goals and what counts as solved.
+        tasks: starts and goals.
+        setting: length of an episode, and what counts as solved.
         options: cost and horizons, the same for all.
-        seed: of sampling planners, the random policy, the task's own draws and the bootstrap.
+        steps: of an episode; None takes the setting's.
+        seeds: of what else the task draws, such as its target (N,); None numbers them.
+        seed: of sampling planners, the random policy and the bootstrap.
         progress: draw progress bars.
+        keep: may keep runs and give them back.
     """
-    goal, steps, actions = tasks.goals.goal, round(tasks.seconds / env.dt), env.num_actions
-    goal_frames = frames_at(env, goal)
+    length = round(setting.seconds / env.dt) if steps is None else steps
+    goals = {"frames": frames_at(env, tasks.goal), "latents": tasks.goal}
     driven: dict[tuple[str, State], Driven] = {}
+
+    def run(name: str, state: State, policy: Policy, observes: Observes) -> None:
+        label = f"{name}, {state}" if progress and observes == "frames" else ""
+
+        def make() -> Driven:
+            return drive(env, policy, observes, tasks.start, length, seeds=seeds, label=label)
+
+        driven[name, state] = make() if keep is None else keep(name, state, make)
+
+    worlds: tuple[tuple[State, World], ...] = (("embedding", embedding), ("oracle", oracle))
+    policies = {
+        (name, state): planner_policy(name, world, goals[world.observes], env.num_actions, options, seed=seed)
+        for name in planners
+        for state, world in worlds
+    }  # a model that cannot be controlled is reported before any run
     for name in planners:
-        for state, world, seen in (("embedding", embedding, goal_frames), ("oracle", oracle, goal)):
-            policy = planner_policy(name, world, seen, actions, options, seed=seed)
-            label = name if progress and state == "embedding" else ""
-            driven[name, state] = drive(env, policy, world.observes, tasks.goals.start, steps, label, seed=seed)
-    driven["random", "none"] = drive(env, RandomPolicy(actions, seed), "nothing", tasks.goals.start, steps, seed=seed)
-    return judge(env.latent_spec, tasks, driven, env.dt, options, seed=seed)
+        for state, world in worlds:
+            run(name, state, policies[name, state], world.observes)
+    run("random", "none", RandomPolicy(env.num_actions, seed), "nothing")
+    return judge(env.latent_spec, tasks, driven, setting.success, env.dt, options, seed=seed)
 
 
 def judge(
     spec: LatentSpec,
-    tasks: ControlTasks,
+    tasks: GoalTasks,
     driven: dict[tuple[str, State], Driven],
+    success: Success,
     dt: float,
     options: ControlOptions,
     *,
     seed: int = 0,
 ) -> ClosedLoop:
-    """Judge every run by its true latents, paired per task with the oracle twin (the first planner's for the random)."""
-    goal, outcomes = tasks.goals.goal, []
+    """Judge every run by its true latents, paired per task with its oracle twin, the random one with the first."""
+    goal, outcomes = tasks.goal, []
     cost = {key: control_cost(spec, run, goal, options.action_weight) for key, run in driven.items()}
     first = next(iter(driven))[0]
     for (name, state), run in driven.items():
-        twin = (name if state != "none" else first, "oracle")
-        solved = tasks.success.solved(spec, run.path, goal, dt)
+        twin: tuple[str, State] = (name if state != "none" else first, "oracle")
+        solved = success.solved(spec, run.path, goal, dt)
         error = np.linalg.norm(spec.wrap(run.path[:, -1] - goal) * spec.scales, axis=-1)
         outcomes.append(
             PlanOutcome(

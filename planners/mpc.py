@@ -64,6 +64,8 @@ class MPC:
             self._condensation = Condensation(cast(LinearModel, model), cost, options.horizon, bounds)
         elif options.hold not in (None, "cost"):
             raise ValueError(f"hold={options.hold!r} needs a linear model and a quadratic cost: use hold='cost'")
+        still = self.bounds.unit(np.zeros(len(bounds.low)))
+        self._still = Solution.of(np.tile(still, (1, options.horizon, 1)))
         self._plans: dict[int, Solution] = {}
         self._rngs: dict[int, np.random.Generator] = {}
 
@@ -131,7 +133,7 @@ class MPC:
             self._rngs[number] = np.random.default_rng([self.seed, number])
         if self.options.warm_start and number in self._plans:
             return self._plans[number].shifted(executed)
-        return Solution.of(np.tile(self.bounds.unit(np.zeros(len(self.bounds.low))), (1, self.options.horizon, 1)))
+        return self._still
 
     def _batches(self, starts: Sequence[Solution]) -> list[np.ndarray]:
         """Group rows that start from as many elites, so that nobody's plan depends on the company."""

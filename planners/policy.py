@@ -7,19 +7,10 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from worldmodel.planners.straight_line import StraightLine
+from worldmodel.states import Estimator
 
 See = Callable[[np.ndarray], np.ndarray]
 """Observations (B, ...) to embeddings (B, m): an encoder's ``encode``, or nothing at all for an oracle."""
-
-
-class Estimator(Protocol):
-    """Keeps the state that dynamics work on up to date."""
-
-    def start(self, h: np.ndarray) -> np.ndarray:
-        """Return the states (B, S) of a rest at embeddings h (B, m)."""
-
-    def step(self, s: np.ndarray, a: np.ndarray, h: np.ndarray) -> np.ndarray:
-        """Return the states (B, S) once actions a (B, a) were executed and embeddings h (B, m) were seen."""
 
 
 class Planner(Protocol):

@@ -11,8 +11,8 @@ from worldmodel.envs.latents import LatentSpec
 from worldmodel.episodes import Episodes
 from worldmodel.kalman import fit_kalman
 from worldmodel.neural_dynamics import fit_neural_dynamics
-from worldmodel.planners.policy import Estimator, See
-from worldmodel.states import LinearModel, Trajectories, encode_episodes
+from worldmodel.planners.policy import See
+from worldmodel.states import Estimator, LinearModel, Trajectories, encode_episodes
 
 ModelKind = Literal["linear", "kalman", "neural"]
 """Linear over the last embeddings and actions; linear over a Kalman filter's estimate; networks that correct it."""
@@ -56,12 +56,14 @@ def oracle_world(spec: LatentSpec, train: Trajectories, selection: Trajectories,
     return _world("latents", spec.wrap, train, selection, kind)
 
 
-def fit_worlds(encoder: Encoder, episodes: Episodes, spec: LatentSpec, kind: ModelKind = "linear") -> tuple[World, World]:
+def fit_worlds(
+    encoder: Encoder, episodes: Episodes, spec: LatentSpec, kind: ModelKind = "linear"
+) -> tuple[World, World]:
     """Return the embedding's world and its oracle twin, from the same driven episodes."""
-    parts = (episodes.train, episodes.selection)
+    train, selection = episodes.train, episodes.selection
     return (
-        embedding_world(encoder, *(encode_episodes(encoder, part) for part in parts), kind),
-        oracle_world(spec, *(true_trajectories(part) for part in parts), kind),
+        embedding_world(encoder, encode_episodes(encoder, train), encode_episodes(encoder, selection), kind),
+        oracle_world(spec, true_trajectories(train), true_trajectories(selection), kind),
     )
 
 

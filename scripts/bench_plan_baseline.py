@@ -51,7 +51,7 @@ class Baseline:
         first_look_ms: milliseconds per environment at first sight, of every setting that was tried.
     """
 
-    ways: dict[str, Callable[[], tuple[float, np.ndarray]]]
+    ways: Mapping[str, Callable[[], tuple[float, np.ndarray]]]
     default: str
     version: str
     first_look_ms: dict[str, float]
@@ -76,7 +76,8 @@ def baseline(python: Path, problem: Mapping[str, Any], threads: int) -> Iterator
 
         every = len(problem["s"])
         default = Setting(False, about["batch"], threads)
-        tuned = [Setting(True, batch, n) for n in sorted({threads, os.cpu_count() or 1}) for batch in _BATCHES]
+        batches = [batch for batch in _BATCHES if batch <= every]
+        tuned = [Setting(True, batch, n) for n in sorted({threads, os.cpu_count() or 1}) for batch in batches]
         ms = {}
         for one in (default, *tuned):
             some = min(every, max(one.batch, 8))  # environments that are enough for a first look

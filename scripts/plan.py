@@ -20,14 +20,18 @@ from worldmodel.agents import LatentOU, collect
 from worldmodel.devices import resolve_device
 from worldmodel.encoder import Encoder
 from worldmodel.envs import SuiteEnv, make
+from worldmodel.envs.control_tasks import control_setting
 from worldmodel.envs.goals import sample_tasks
 from worldmodel.episodes import Episodes
 from worldmodel.history import TrainingHistory
+from worldmodel.planners.catalogue import PlannerName
 from worldmodel.planners.decoders import Decoder, NearestDecoder, linear_decoder
 from worldmodel.planners.kinematic import plan_kinematic
 from worldmodel.planners.straight_line import StraightLine
+from worldmodel.planners.world import ModelKind
 from worldmodel.scripts import cli, plan_report
 from worldmodel.scripts.cli import console
+from worldmodel.scripts.plan_control import Control, ControlJob
 from worldmodel.stages import Stage, run_stage
 from worldmodel.store import load_episodes
 from worldmodel.training import TrainingOptions
@@ -41,14 +45,15 @@ class Sizes:
 
     frames: int
     steps: int
+    driven: int
     batch_size: int = 128
 
 
 BUDGETS: dict[Budget, Sizes] = {
-    "smoke": Sizes(frames=4_000, steps=60),
-    "quick": Sizes(frames=10_000, steps=500),
-    "default": Sizes(frames=20_000, steps=800),
-    "thorough": Sizes(frames=70_000, steps=3_000),
+    "smoke": Sizes(frames=4_000, steps=60, driven=1_500),
+    "quick": Sizes(frames=10_000, steps=500, driven=4_000),
+    "default": Sizes(frames=20_000, steps=800, driven=6_000),
+    "thorough": Sizes(frames=70_000, steps=3_000, driven=12_000),
 }
 
 
@@ -62,6 +67,10 @@ class PlanOptions:
         encoder: folder of a trained encoder, to use instead of training one.
         rho: correlation of every latent across one control step of the Ornstein-Uhlenbeck data.
         latents: dimensions of the embedding (default: as many as the task has latents).
+        planner: what drives the simulator from frames: straight-line, lqr, mpc-qp, mpc-cem, mpc-icem, mpc-mppi,
+            mpc-gradient; none at all leaves the closed loop out.
+        dynamics: what actions do: a Kalman filter's linear model, a linear one of the last frames, or networks.
+        action_weight: r in the cost Σ‖h - h*‖² + r Σ‖a‖² that planners and oracles minimise.
         tasks: start-goal pairs that are planned and judged.
         plan_steps: steps of a plan.
         decoder: how an embedding is read as joint angles: by a fitted linear map, or by its nearest training frames.
@@ -78,6 +87,9 @@ class PlanOptions:
     encoder: Path | None = None
     rho: float = 0.9
     latents: int | None = None
+    planner: tuple[PlannerName, ...] = ("straight-line", "lqr", "mpc-qp")
+    dynamics: ModelKind = "kalman"
+    action_weight: float = 0.1
     tasks: int = 100
     plan_steps: int = 20
     decoder: Literal["linear", "nearest"] = "linear"
@@ -149,26 +161,28 @@ def main(options: Annotated[PlanOptions, tyro.conf.arg(name="")]) -> None:
         decoder = _decoder(options, embeddings, episodes)
         plans = plan_kinematic(encoding.encoder, decoder, suite, tasks, planner, seed=options.seed)
         plan_seconds = time.perf_counter() - begin
+        control = _control(options, out, encoding, suite) if options.planner else None
 
+        done = [stage for stage in (collected, encoding.stage, *(control.stages if control else ())) if stage]
         seconds = {
             "collect": collected.seconds,
             "train": encoding.stage.seconds if encoding.stage else 0.0,
-            "dynamics": 0.0,
-            "plan": plan_seconds,
+            "dynamics": sum(stage.seconds for stage in done if stage.name in ("drive", "embed-driven")),
+            "plan": plan_seconds + sum(stage.seconds for stage in done if stage.name.startswith("control-")),
             "total": time.perf_counter() - start,
+            "cached": sorted({stage.name for stage in done if stage.cached}),
         }
-        kept = [stage.name for stage in (collected, encoding.stage) if stage and stage.cached]
-        plan_report.draw(out, suite, episodes, embeddings.train, embeddings.heldout, encoding.history, plans)
-        plan_report.show(suite.latent_spec.names, report, proof, plans)
+        plan_report.draw(out, suite, episodes, embeddings.train, embeddings.heldout, encoding.history, plans, control)
+        plan_report.show(suite.latent_spec.names, report, proof, plans, control)
         result = plan_report.write_result(
-            out, options, episodes.card, encoding.encoder, report, proof, plans, {**seconds, "cached": kept}
+            out, options, episodes.card, encoding.encoder, report, proof, plans, control, seconds
         )
     console.print(f"\nFigures, film and numbers: {out}")
     console.print(str(result), soft_wrap=True, highlight=False)
 
 
-def _environment(options: PlanOptions) -> gym.Env[np.ndarray, np.ndarray]:
-    return make(options.env, height=options.size, width=options.size, camera=options.camera)
+def _environment(options: PlanOptions, frame_skip: int = 1) -> gym.Env[np.ndarray, np.ndarray]:
+    return make(options.env, height=options.size, width=options.size, camera=options.camera, frame_skip=frame_skip)
 
 
 def _check(options: PlanOptions, suite: SuiteEnv) -> Encoding | None:
@@ -257,6 +271,19 @@ def _embed(out: Path, collected: Stage, encoding: Encoding, episodes: Episodes) 
 
     stage = _tell(run_stage(out, "embed", {"data": collected.digest, "encoder": encoding.digest}, build))
     return Embeddings(*(np.load(stage.folder / f"{name}.npy", allow_pickle=False) for name in ("train", "heldout")))
+
+
+def _control(options: PlanOptions, out: Path, encoding: Encoding, suite: SuiteEnv) -> Control:
+    """Close the loop at the control step of the task's domain."""
+    setting = control_setting(suite.latent_spec)
+    env = _environment(options, frame_skip=setting.frame_skip(suite.dt))
+    slower = env.unwrapped
+    assert isinstance(slower, SuiteEnv)
+    env.reset(seed=options.seed)
+    driven = BUDGETS[options.budget].driven
+    control = ControlJob(options, out, slower, setting, encoding.encoder, encoding.digest, driven, _tell).run()
+    env.close()
+    return control
 
 
 def _decoder(options: PlanOptions, embeddings: Embeddings, episodes: Episodes) -> Decoder:

@@ -18,19 +18,23 @@ from worldmodel.files import to_plain, write_json
 from worldmodel.history import TrainingHistory
 from worldmodel.identifiability import Identifiability
 from worldmodel.intervals import Interval
-from worldmodel.planners.compare import effort
+from worldmodel.planners.closed_loop import ClosedLoop
+from worldmodel.planners.compare import PlanOutcome, State, effort
 from worldmodel.planners.kinematic import KinematicPlans, frames_at
 from worldmodel.scripts.cli import console
+from worldmodel.scripts.plan_control import Control, SuiteReturn
 from worldmodel.versions import versions
 from worldmodel.video import side_by_side, write_mp4
 
 if TYPE_CHECKING:
     from worldmodel.scripts.plan import PlanOptions
 
-_FILMED = 5  # tasks
+_FILMED, _FILMED_STEPS = 4, 60  # tasks, control steps of each
 
 
-def show(names: Sequence[str], report: Identifiability, proof: Certificate, plans: KinematicPlans) -> None:
+def show(
+    names: Sequence[str], report: Identifiability, proof: Certificate, plans: KinematicPlans, control: Control | None
+) -> None:
     """Print how well the state is identified, and what the plans reached."""
     console.print()
     console.print(_encoder_table(names, report))
@@ -39,12 +43,23 @@ def show(names: Sequence[str], report: Identifiability, proof: Certificate, plan
         f"without the true state to be at most {proof.bound.mean:.3f} [{proof.bound.low:.3f}, {proof.bound.high:.3f}]",
         highlight=False,
     )
+    if control is not None:
+        console.print()
+        console.print(_forecast_table(control))
     console.print()
-    console.print(_plans_table(plans))
+    console.print(_plans_table(plans, control))
     test = plans.outcomes[0].equivalence
     if test is not None:
         verdict = "equivalent to the oracle's" if test.equivalent else "not shown to be equivalent to the oracle's"
         console.print(f"effort: {verdict} within {test.margin:.0%} (TOST p = {test.p:.2g})", highlight=False)
+    if control is not None and control.suite_return is not None:
+        reward = control.suite_return
+        console.print(
+            f"the suite's own return, {reward.planner} to {reward.targets} targets ({reward.excluded} beyond the "
+            f"latent law left out): from frames {_text(reward.embedding, 0)}, oracle {_text(reward.oracle, 0)}, random "
+            f"{_text(reward.random, 0)}",
+            highlight=False,
+        )
 
 
 def _encoder_table(names: Sequence[str], report: Identifiability) -> Table:
@@ -57,11 +72,33 @@ def _encoder_table(names: Sequence[str], report: Identifiability) -> Table:
     return table
 
 
-def _plans_table(plans: KinematicPlans) -> Table:
-    title = f"Kinematic plans of {len(plans.tasks)} tasks, mean and 95% interval"
-    columns = ("planner", "on", "success", "effort ÷ oracle", "cost ÷ oracle", "path RMS", "ms")
+def _forecast_table(control: Control) -> Table:
+    seen, true = control.forecasts["embedding"], control.forecasts["oracle"]
+    steps = [f"{ahead} step{'s' if ahead > 1 else ''}" for ahead in seen.steps]
+    table = _table("Held-out error without feedback, RMS", "dynamics of", *steps)
+    table.add_row("embedding", *(f"{error:.3f}" for error in seen.error))
+    table.add_row("  holding still", *(f"{error:.3f}" for error in seen.holding_still))
+    table.add_row("true latents", *(f"{error:.3f}" for error in true.error))
+    if control.similarity is not None:
+        table.caption = f"one model in two coordinates, h = Q z: relative difference {control.similarity.relative:.2f}"
+        table.caption_justify = "left"
+    return table
+
+
+def _plans_table(plans: KinematicPlans, control: Control | None) -> Table:
+    title = f"Plans of {len(plans.tasks)} tasks, mean and 95% interval"
+    columns = ("planner", "on", "success", "effort ÷ oracle", "cost ÷ oracle", "path RMS", "end error", "ms")
     table = _table(title, *columns)
-    for plan in plans.outcomes:
+    _add_plans(table, "kinematic", plans.outcomes)
+    if control is not None:
+        _add_plans(table, "closed loop", control.closed.outcomes)
+    return table
+
+
+def _add_plans(table: Table, execution: str, outcomes: Sequence[PlanOutcome]) -> None:
+    table.add_section()
+    table.add_row(f"[italic]{execution}[/]")
+    for plan in outcomes:
         table.add_row(
             plan.planner,
             plan.state,
@@ -69,9 +106,9 @@ def _plans_table(plans: KinematicPlans) -> Table:
             _text(plan.effort_ratio, 3),
             _text(plan.cost_ratio, 3),
             _text(plan.path_rms, 3),
+            "–" if plan.goal_error is None else f"{plan.goal_error.mean:.3f}",
             f"{plan.plan_ms:.2f}",
         )
-    return table
 
 
 def write_result(
@@ -82,6 +119,7 @@ def write_result(
     report: Identifiability,
     proof: Certificate,
     plans: KinematicPlans,
+    control: Control | None,
     seconds: dict[str, Any],
 ) -> Path:
     """Write ``result.json``: all numbers of the run."""
@@ -95,9 +133,27 @@ def write_result(
         "data": {key: data[key] for key in ("explorer", "frames", "rho", "gaussianity", "render_ms_per_frame")},
         "encoder": {"latents": encoder.latents, **report.to_json(), "certificate": proof.to_json()},
         "excluded_tasks": plans.tasks.excluded,
-        "plans": [plan.to_json() for plan in plans.outcomes],
+        "plans": [plan.to_json() for plan in (*plans.outcomes, *(control.closed.outcomes if control else ()))],
+        "dynamics": None if control is None else _dynamics(control, options),
+        "suite_return": None if control is None or control.suite_return is None else _returns(control.suite_return),
     }
     return write_json(out / "result.json", to_plain(result))
+
+
+def _dynamics(control: Control, options: "PlanOptions") -> dict[str, Any]:
+    card = control.data.card
+    return {
+        "kind": options.dynamics,
+        "explorer": card.explorer,
+        "frames": card.frames,
+        "period": card.dt,
+        "forecast": {state: vars(forecast) for state, forecast in control.forecasts.items()},
+        "similarity": None if control.similarity is None else vars(control.similarity),
+    }
+
+
+def _returns(reward: SuiteReturn) -> dict[str, Any]:
+    return {name: v.to_json() if isinstance(v, Interval) else v for name, v in vars(reward).items()}
 
 
 def draw(
@@ -108,6 +164,7 @@ def draw(
     h_heldout: np.ndarray,
     history: TrainingHistory | None,
     plans: KinematicPlans,
+    control: Control | None,
 ) -> None:
     """Draw the figures and the film."""
     names = env.latent_spec.names
@@ -133,7 +190,27 @@ def draw(
     strip = figures.film_strip(oracle[longest], embedding[longest], "Straight line of one task")
     figures.save_figure(strip, out / "plan.png")
     clips = [_with_pauses(frames) for frames in (oracle, embedding)]
-    write_mp4(out / "plan.mp4", side_by_side(clips, ["oracle (true state)", "embedding (pixels)"]), fps=15)
+    film = [side_by_side(clips, ["posed: oracle (true state)", "posed: embedding (pixels)"])]
+    if control is not None:
+        film += [_driven(env, control.closed, name) for name in _planners(control.closed)]
+    write_mp4(out / "plan.mp4", np.concatenate(film), fps=25)
+
+
+def _planners(closed: ClosedLoop) -> list[str]:
+    return [name for name, state in closed.driven if state == "embedding"]
+
+
+def _driven(env: SuiteEnv, closed: ClosedLoop, name: str) -> np.ndarray:
+    """Film a planner in the simulator, oracle beside embedding, the goal shining through."""
+    clips, goals = [], frames_at(env, closed.tasks.goal[:_FILMED]).astype(np.float32)
+    states: tuple[State, State] = ("oracle", "embedding")
+    for state in states:
+        qpos = closed.driven[name, state].qpos[:_FILMED, :_FILMED_STEPS]
+        frames = env.renderer.render_poses(qpos.reshape(-1, qpos.shape[-1]), env.physics.data.ptr)
+        frames = frames.reshape(*qpos.shape[:2], *frames.shape[1:])
+        shone = (0.75 * frames + 0.25 * goals[:, None]).astype(np.uint8)
+        clips.append(_with_pauses(shone))
+    return side_by_side(clips, [f"{name}: oracle", f"{name}: pixels"])
 
 
 def _with_pauses(frames: np.ndarray, pause: int = 8) -> np.ndarray:

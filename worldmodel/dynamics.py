@@ -95,14 +95,14 @@ class LinearGaussianDynamics:
         """Return the states (B, S) of a rest at embeddings h (B, m), without action."""
         return self.layout.start(h)
 
-    def transformed(self, Q: np.ndarray, b: np.ndarray | None = None) -> "LinearGaussianDynamics":
+    def transformed(self, Q: np.ndarray, b: np.ndarray | None = None) -> Self:
         """Return the same dynamics in other coordinates, h = Q z + b with Q (m, m) invertible."""
         T, layout = lift(Q, self.layout), self.layout
         shift = layout.start(np.zeros(layout.latents) if b is None else b)
         A = T @ self.A @ np.linalg.inv(T)
         bias = T @ self.bias + shift - A @ shift
         W = T @ self.noise_cov @ T.T
-        return LinearGaussianDynamics(A, T @ self.B, bias, W, self.history, self.latents, self.actions)
+        return type(self)(A, T @ self.B, bias, W, self.history, self.latents, self.actions)
 
     def save(self, path: Path) -> Path:
         """Write an ``.npz`` of plain arrays, whole or not at all."""
@@ -225,39 +225,3 @@ def fit_dynamics(
     """Fit linear dynamics of the embeddings of ``episodes.train``; the history is chosen on ``episodes.selection``."""
     train, selection = (encode_episodes(encoder, part) for part in (episodes.train, episodes.selection))
     return fit_linear_dynamics(*train, history=history, ridge=ridge, selection=selection)
-
-
-@dataclass(frozen=True)
-class Similarity:
-    """How far the dynamics of h are from those of z, seen through h = Q z (Frobenius norms).
-
-    Attributes:
-        A: ‖Q A Qᵀ - A_h‖.
-        B: ‖Q B - B_h‖.
-        relative: ‖[Q A Qᵀ, Q B] - [A_h, B_h]‖ over ‖[A_h, B_h]‖.
-    """
-
-    A: float
-    B: float
-    relative: float
-
-
-def similarity(true: LinearGaussianDynamics, learnt: LinearGaussianDynamics, Q: np.ndarray) -> Similarity:
-    """Measure whether dynamics of the latents and of the embeddings are one model in two coordinates.
-
-    Args:
-        true: dynamics of z.
-        learnt: dynamics of h, with the same history.
-        Q: the fitted map h = Q z (m, m); with an orthogonal Q its inverse is Qᵀ.
-
-    Raises:
-        ValueError: the layouts differ.
-    """
-    if true.layout != learnt.layout:
-        raise ValueError(f"layouts differ: {true.layout} and {learnt.layout}")
-    moved = true.transformed(Q)
-    difference = np.hstack([moved.A - learnt.A, moved.B - learnt.B])
-    size = true.layout.size
-    scale = np.linalg.norm(np.hstack([learnt.A, learnt.B])[: learnt.latents])  # the shift of the past says nothing
-    norms = [float(np.linalg.norm(part)) for part in (difference[:, :size], difference[:, size:], difference)]
-    return Similarity(norms[0], norms[1], norms[2] / float(scale))

@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Self
 
 import numpy as np
 import scipy.linalg
 
 from worldmodel.pairs import window_indices
-from worldmodel.states import Array, Trajectories, align_actions, check_matrices, check_trajectories, like
+from worldmodel.states import Array, Padded, Trajectories, align_actions, check_matrices, check_trajectories, like
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +88,11 @@ class KalmanFilter:
         predicted = self.transition(s, a)
         return predicted + (h - predicted[..., : self.latents]) @ self.steady[0].T
 
+    def transformed(self, Q: np.ndarray) -> Self:
+        """Return the same filter in other coordinates, h = Q z with Q (m, m) invertible."""
+        T = np.kron(np.eye(2), Q)
+        return type(self)(T @ self.A @ np.linalg.inv(T), T @ self.B, T @ self.bias, T @ self.W @ T.T, Q @ self.V @ Q.T)
+
     def filter(
         self, h: np.ndarray, actions: np.ndarray, mean: np.ndarray, covariance: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
@@ -144,7 +149,7 @@ def fit_kalman(
     scale = surprise.T @ surprise / len(surprise) + floor * np.eye(m)
     kalman = KalmanFilter(A, B, bias, np.kron(np.eye(2), scale / 2), scale / 2)
     mean, covariance = estimates.mean(axis=0), np.cov(estimates.T) + floor * np.eye(2 * m)
-    episodes = _Padded.of(data)
+    episodes = Padded.of(data)
     for _ in range(iterations):
         kalman, mean, covariance = _maximised(kalman, episodes, mean, covariance, floor)
     return _canonical(kalman)
@@ -177,26 +182,8 @@ def _state_space(data: Trajectories, lags: int) -> tuple[np.ndarray, ...]:
     return found[:, :size], found[:, size : size + a], found[:, -1], now, surprise
 
 
-class _Padded(NamedTuple):
-    """Episodes side by side: embeddings (E, T + 1, m), actions (E, T, a), what of both is real (E, T + 1) and (E, T)."""
-
-    h: np.ndarray
-    actions: np.ndarray
-    seen: np.ndarray
-    acted: np.ndarray
-
-    @classmethod
-    def of(cls, data: Trajectories) -> "_Padded":
-        lengths = np.diff(data.offsets)[:, None]
-        step = np.arange(lengths.max())
-        seen, acted = step < lengths, step[1:] < lengths
-        h, actions = np.zeros((*seen.shape, data.h.shape[1])), np.zeros((*acted.shape, data.actions.shape[1]))
-        h[seen], actions[acted] = data.h, data.actions
-        return cls(h, actions, seen, acted)
-
-
 def _maximised(
-    kalman: KalmanFilter, episodes: _Padded, mean: np.ndarray, covariance: np.ndarray, floor: float
+    kalman: KalmanFilter, episodes: Padded, mean: np.ndarray, covariance: np.ndarray, floor: float
 ) -> tuple[KalmanFilter, np.ndarray, np.ndarray]:
     """Return the filter that its own smoothed estimates ask for, and mean and covariance of the first states."""
     h, actions, seen, acted = episodes
@@ -217,7 +204,7 @@ def _maximised(
 
 
 def _smoothed(
-    kalman: KalmanFilter, episodes: _Padded, mean: np.ndarray, covariance: np.ndarray
+    kalman: KalmanFilter, episodes: Padded, mean: np.ndarray, covariance: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Estimate states by all frames of their episode (Rauch, Tung & Striebel 1965).
 

@@ -47,7 +47,7 @@ def digest_of(key: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-def run_stage(root: Path, name: str, key: Mapping[str, Any], build: Callable[[Path], None]) -> Stage:
+def run_stage(root: Path, name: str, key: Mapping[str, Any], build: Callable[[Path], object]) -> Stage:
     """Run ``build(folder)`` unless the folder of this name and key is finished.
 
     Args:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -29,6 +29,32 @@ class Trajectories(NamedTuple):
     offsets: np.ndarray
 
 
+class Padded(NamedTuple):
+    """Episodes side by side, the shorter ones filled with zeros.
+
+    Attributes:
+        h: embeddings (E, T + 1, m).
+        actions: (E, T, a).
+        seen: which embeddings are real (E, T + 1).
+        acted: which actions are real (E, T).
+    """
+
+    h: np.ndarray
+    actions: np.ndarray
+    seen: np.ndarray
+    acted: np.ndarray
+
+    @classmethod
+    def of(cls, data: Trajectories) -> "Padded":
+        """Put episodes side by side."""
+        lengths = np.diff(data.offsets)[:, None]
+        step = np.arange(lengths.max())
+        seen, acted = step < lengths, step[1:] < lengths
+        h, actions = np.zeros((*seen.shape, data.h.shape[1])), np.zeros((*acted.shape, data.actions.shape[1]))
+        h[seen], actions[acted] = data.h, data.actions
+        return cls(h, actions, seen, acted)
+
+
 def encode_episodes(encoder: "Encoder", episodes: "Episodes") -> Trajectories:
     """Embed the frames of driven episodes."""
     return Trajectories(encoder.encode(episodes.frames).astype(np.float64), episodes.actions, episodes.offsets)
@@ -53,6 +79,16 @@ class Dynamics(Protocol):
         """Return the next states (..., S) after states (..., S) and actions (..., a)."""
 
 
+class Estimator(Protocol):
+    """Keeps the state that dynamics work on up to date, from embeddings and actions."""
+
+    def start(self, h: np.ndarray) -> np.ndarray:
+        """Return the states (B, S) of a rest at embeddings h (B, m)."""
+
+    def step(self, s: np.ndarray, a: np.ndarray, h: np.ndarray) -> np.ndarray:
+        """Return the states (B, S) once actions a (B, a) were executed and embeddings h (B, m) were seen."""
+
+
 class LinearModel(Protocol):
     """What the planners that need a linear model ask of it: s' = A s + B a + c, the embedding first in s."""
 
@@ -74,6 +110,9 @@ class LinearModel(Protocol):
 
     def rest(self, h: np.ndarray) -> np.ndarray:
         """Return the states (..., S) of a rest at embeddings h (..., m), without action."""
+
+    def transformed(self, Q: np.ndarray) -> Self:
+        """Return the same model of h = Q z."""
 
 
 @dataclass(frozen=True)

@@ -31,4 +31,4 @@ __all__ = sorted(_HOME)
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)  # only the gradient needs torch, only QP osqp
+    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)  # only the gradient needs torch

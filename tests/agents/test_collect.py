@@ -197,3 +197,20 @@ def test_bad_input_is_one_line_before_any_work(call, line: str, tmp_path: Path) 
     with pytest.raises(ValueError, match=line):
         call(tmp_path / "data")
     assert not (tmp_path / "data").exists()
+
+
+def test_confined_episodes_start_at_rest_and_never_leave(tmp_path: Path) -> None:
+    one, two = (
+        collect("cartpole", ActionOU(1.0), 600, tmp_path / str(n), within=0.5, processes=n, seed=2, progress=False)
+        for n in (1, 2)
+    )
+    assert same(one, two)
+    assert np.abs(one.latents).max() <= 0.5 and len(one) > 20 and np.diff(one.offsets).min() > 1
+    assert (one.states[one.offsets[:-1], 2:] == 0).all()
+    assert 600 <= one.num_frames < 600 + np.diff(one.offsets).max()
+
+
+def test_only_explorers_that_drive_are_confined(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="explorers that drive"):
+        collect("cartpole", LatentOU(0.9), 100, tmp_path / "a", within=1.0)
+    assert not (tmp_path / "a").exists()

@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 
 import numpy as np
+import osqp
 import pytest
+import scipy.sparse
 from scipy.optimize import minimize
 
 from worldmodel.planners.costs import CondensedCost
@@ -66,7 +68,19 @@ def test_the_exact_optimum_is_that_of_a_reference_solver(scale: float) -> None:
         assert np.allclose(active_set(problem.hessian, f), reference.x, atol=1e-6)
 
 
-def test_a_splitting_that_does_not_converge_is_replaced_by_an_exact_method() -> None:
+def test_the_exact_optimum_is_that_of_osqp_where_many_bounds_are_active() -> None:
+    problem = quadratic(environments=20, horizon=10, scale=4.0)
+    plans, n = solve(QP(), problem, 20, 10).reshape(20, -1), 20
+    assert 0.2 < (np.abs(plans) == 1).mean() < 0.9
+    solver = osqp.OSQP()
+    upper, box = scipy.sparse.csc_matrix(np.triu(2 * problem.hessian)), scipy.sparse.identity(n, format="csc")
+    solver.setup(upper, np.zeros(n), box, -np.ones(n), np.ones(n), eps_abs=1e-9, eps_rel=1e-9, verbose=False)
+    for plan, f in zip(plans, problem.linear, strict=True):
+        solver.update(q=2 * f)
+        assert np.allclose(plan, solver.solve().x, atol=1e-6)
+
+
+def test_guesses_that_do_not_settle_are_replaced_by_an_exact_method() -> None:
     problem = quadratic(scale=3.0)
     assert np.allclose(solve(QP(max_iterations=1), problem), solve(QP(), problem), atol=1e-8)
 

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from worldmodel.dynamics import LinearGaussianDynamics, fit_linear_dynamics, similarity
+from worldmodel.dynamics import LinearGaussianDynamics, fit_linear_dynamics
 from worldmodel.forecast import open_loop
+from worldmodel.similarity import similarity
 from worldmodel.states import StateLayout, Trajectories, align_actions
 
 A = np.array([[0.9, 0.1], [-0.05, 0.8]])
@@ -32,7 +33,7 @@ def test_a_noise_free_second_order_system_is_predicted_exactly_from_two_embeddin
     forecast = open_loop(fitted, *driven(1), steps=(1, 20))
     assert np.all(forecast.error < 1e-8)
     assert np.all(forecast.holding_still > 0.1)
-    assert forecast.windows == 20 * (31 - 2 - 20 + 1)
+    assert forecast.windows == 20 * (31 - 4 - 20 + 1)  # 4 frames settle the state
 
 
 def test_the_history_is_chosen_on_other_episodes() -> None:
