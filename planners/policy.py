@@ -87,14 +87,14 @@ class PlannerPolicy:
     def _remember(self, h: np.ndarray, state: Memory | None, begun: np.ndarray) -> Memory:
         if begun.any():
             self.planner.reset(np.flatnonzero(begun).tolist())
-            goal = np.broadcast_to(self.goal, h.shape)
-            path = goal[:, None] if self.line is None else self.line.plan(h, goal)[:, 1:]
-            fresh = Memory(self.estimator.start(h), np.zeros(0), path, np.zeros(len(h), int))
+            fresh, goal = self.estimator.start(h), self.estimator.start(np.broadcast_to(self.goal, h.shape))
+            here, there = fresh[:, : h.shape[1]], goal[:, : h.shape[1]]  # as the estimator will see them
+            path = there[:, None] if self.line is None else self.line.plan(here, there)[:, 1:]
             if state is None:
-                return fresh
+                return Memory(fresh, np.zeros(0), path, np.zeros(len(h), int))
             kept = self.estimator.step(state.s, state.a, h)
             return Memory(
-                np.where(begun[:, None], fresh.s, kept),
+                np.where(begun[:, None], fresh, kept),
                 state.a,
                 np.where(begun[:, None, None], path, state.path),
                 np.where(begun, 0, state.step),

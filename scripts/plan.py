@@ -52,7 +52,7 @@ class Sizes:
 BUDGETS: dict[Budget, Sizes] = {
     "smoke": Sizes(frames=4_000, steps=60, driven=1_500),
     "quick": Sizes(frames=10_000, steps=500, driven=4_000),
-    "default": Sizes(frames=20_000, steps=800, driven=6_000),
+    "default": Sizes(frames=40_000, steps=1_600, driven=6_000),
     "thorough": Sizes(frames=70_000, steps=3_000, driven=12_000),
 }
 
@@ -189,6 +189,8 @@ def _check(options: PlanOptions, suite: SuiteEnv) -> Encoding | None:
     """Refuse what would fail later, before any long work; return the encoder that was given."""
     resolve_device(options.device)
     LatentOU(options.rho)
+    if options.dynamics == "neural" and "mpc-qp" in options.planner:
+        raise ValueError("mpc-qp needs linear dynamics: take mpc-cem or mpc-gradient with --dynamics neural")
     if options.encoder is None:
         Encoder(_latents(options, suite), (options.size, options.size))
         return None

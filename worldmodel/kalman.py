@@ -77,11 +77,27 @@ class KalmanFilter:
         A, B, bias = (like(s, matrix) for matrix in (self.A, self.B, self.bias))
         return s @ A.T + a @ B.T + bias
 
-    def rest(self, h: np.ndarray) -> np.ndarray:
-        """Return the states (..., 2 m) of a rest at embeddings h (..., m)."""
-        return np.concatenate([h, np.zeros((*h.shape[:-1], len(self.A) - h.shape[-1]))], axis=-1)
+    @cached_property
+    def _settled(self) -> tuple[np.ndarray, np.ndarray]:
+        """M (2 m, m) and n (2 m,): the estimate settles at M h + n when h is seen again and again without action."""
+        K, eye = self.steady[0], np.eye(len(self.A))
+        unseen = eye - K @ self.C
+        still = eye - unseen @ self.A
+        return np.linalg.solve(still, K), np.linalg.solve(still, unseen @ self.bias)
 
-    start = rest
+    def start(self, h: np.ndarray) -> np.ndarray:
+        """Return the estimates (..., 2 m) that a long rest at embeddings h (..., m) settles at.
+
+        They are near (h, 0), and not quite, since a fitted model drifts a little at every pose.
+        """
+        M, n = self._settled
+        return h @ M.T + n
+
+    def rest(self, position: np.ndarray) -> np.ndarray:
+        """Return the settled estimates (..., 2 m) at positions (..., m)."""
+        M, n = self._settled
+        m = self.latents
+        return self.start(np.linalg.solve(M[:m], (position - n[:m])[..., None])[..., 0])
 
     def step(self, s: np.ndarray, a: np.ndarray, h: np.ndarray) -> np.ndarray:
         """Return the estimates (B, 2 m) once actions a (B, a) were executed and embeddings h (B, m) were seen."""

@@ -83,7 +83,7 @@ class Estimator(Protocol):
     """Keeps the state that dynamics work on up to date, from embeddings and actions."""
 
     def start(self, h: np.ndarray) -> np.ndarray:
-        """Return the states (B, S) of a rest at embeddings h (B, m)."""
+        """Return the states (B, S) of a rest at embeddings h (B, m), as they would be estimated after a while."""
 
     def step(self, s: np.ndarray, a: np.ndarray, h: np.ndarray) -> np.ndarray:
         """Return the states (B, S) once actions a (B, a) were executed and embeddings h (B, m) were seen."""

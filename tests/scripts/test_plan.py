@@ -7,18 +7,23 @@ from pathlib import Path
 
 import pytest
 
+FEW = ("--tasks", 5, "--planner", "lqr")
 ROOT = Path(__file__).parent.parent.parent
 
 
 def plan(*arguments: object) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, ROOT / "scripts" / "plan.py", "--env", "cartpole", "--budget", "smoke", *arguments]
+    command = [sys.executable, ROOT / "scripts" / "plan.py", "--env", "point_mass", "--budget", "smoke", *arguments]
     return subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
+
+
+def twins(planner: str) -> list[tuple[str, str]]:
+    return [(planner, "embedding"), (planner, "oracle"), ("random", "none")]
 
 
 @pytest.fixture(scope="module")
 def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("runs") / "plan"
-    done = plan("--out", folder, "--tasks", 20)
+    done = plan("--out", folder, *FEW)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == str(folder / "result.json")
     return folder
@@ -31,8 +36,11 @@ def test_its_result_has_the_keys_that_readers_expect(out: Path) -> None:
     assert {"explorer", "frames", "rho", "gaussianity", "render_ms_per_frame"} == set(result["data"])
     assert {"r2_hz", "r2_zh", "r2_per_latent", "ceiling_per_latent", "orthogonality_error"} <= set(result["encoder"])
     assert {"alignment_gap", "whitening_error", "bound"} <= set(result["encoder"]["certificate"])
-    assert [row["state"] for row in result["plans"]] == ["embedding", "oracle", "none"]
-    assert result["plans"][1]["effort_ratio"]["mean"] == 1
+    rows = [(row["execution"], row["planner"], row["state"]) for row in result["plans"]]
+    assert rows[:3] == [("kinematic", *of) for of in twins("straight-line")]
+    assert rows[3:] == [("closed-loop", *of) for of in twins("lqr")]
+    assert result["plans"][1]["effort_ratio"]["mean"] == result["plans"][4]["cost_ratio"]["mean"] == 1
+    assert {"kind", "frames", "period", "forecast", "similarity"} <= set(result["dynamics"])
 
 
 def test_it_leaves_figures_and_a_film(out: Path) -> None:
@@ -42,12 +50,13 @@ def test_it_leaves_figures_and_a_film(out: Path) -> None:
 
 def test_a_second_run_goes_straight_to_planning_and_a_given_encoder_is_used(out: Path) -> None:
     before = json.loads((out / "result.json").read_text())
-    assert plan("--out", out, "--tasks", 20).returncode == 0
+    assert plan("--out", out, *FEW).returncode == 0
     after = json.loads((out / "result.json").read_text())
-    assert before["wall_seconds"]["cached"] == [] and after["wall_seconds"]["cached"] == ["collect", "train"]
-    assert after["encoder"] == before["encoder"]
+    assert before["wall_seconds"]["cached"] == []
+    assert {"collect", "train", "drive", "control-lqr-embedding"} <= set(after["wall_seconds"]["cached"])
+    assert after["encoder"] == before["encoder"] and after["plans"][3] == before["plans"][3]
     (encoder,) = out.glob("train-*/encoder")
-    assert plan("--out", out, "--tasks", 20, "--encoder", encoder).returncode == 0
+    assert plan("--out", out, *FEW, "--encoder", encoder).returncode == 0
     assert json.loads((out / "result.json").read_text())["encoder"] == before["encoder"]
 
 
@@ -58,8 +67,9 @@ def test_a_second_run_goes_straight_to_planning_and_a_given_encoder_is_used(out:
         (("--rho", 1.5), "rho is 1.5"),
         (("--latents", 0), "at least one latent"),
         (("--encoder", "/nowhere"), "not an encoder"),
+        (("--dynamics", "neural", "--planner", "mpc-qp"), "needs linear dynamics"),
     ],
-    ids=["size", "rho", "latents", "encoder"],
+    ids=["size", "rho", "latents", "encoder", "dynamics"],
 )
 def test_bad_input_is_one_line_before_anything_is_made(bad: tuple[object, ...], line: str, tmp_path: Path) -> None:
     done = plan("--out", tmp_path / "run", *bad)
