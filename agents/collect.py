@@ -235,13 +235,18 @@ def _driven(job: _Job, env: gym.Env[Any, Any], rng: np.random.Generator) -> list
     """Drive the simulator by the explorer's policy, from the task's own start or within the job's bounds."""
     if job.within is None:
         return [_drive(job, env, rng, None) for _ in range(job.episodes)]
-    tracks, missing, n = [], job.episodes * job.length, _suite(env).latent_spec.n
+    tracks: list[tuple[np.ndarray, np.ndarray]] = []
+    missing, n, lost = job.episodes * job.length, _suite(env).latent_spec.n, 0
     while missing > 0:
+        if lost > 1_000 + 100 * len(tracks):
+            raise ValueError(f"nearly every episode leaves ±{job.within} at once: give a larger within")
         start = np.clip(job.within / 3 * rng.standard_normal(n), -job.within, job.within)
         states, actions = _drive(job, env, rng, start)
-        if len(states) > 1:
-            tracks.append((states, actions))
-            missing -= len(states)
+        if len(states) == 1:
+            lost += 1
+            continue
+        tracks.append((states, actions))
+        missing -= len(states)
     return tracks
 
 

@@ -20,6 +20,8 @@ from worldmodel.intervals import Interval, bootstrap
 from worldmodel.planners.catalogue import ControlOptions, PlannerName
 from worldmodel.planners.closed_loop import ClosedLoop, Driven, evaluate
 from worldmodel.planners.compare import State
+from worldmodel.planners.kinematic import frames_at
+from worldmodel.planners.value import ValueEquivalence, value_equivalence
 from worldmodel.planners.world import World, embedding_world, oracle_world, true_trajectories
 from worldmodel.similarity import Similarity, similarity
 from worldmodel.stages import Stage, run_stage
@@ -63,6 +65,7 @@ class Control:
         data: episodes driven through the actuators.
         forecasts: held-out errors without feedback, of the embedding's dynamics and of the oracle's.
         similarity: of both dynamics through the fitted orthogonal map; None where their states differ.
+        values: LQR's value by the embedding's dynamics against the oracle's.
         closed: every planner in the simulator.
         suite_return: None where the suite's task has no target.
         stages: what was done, or kept from an earlier run.
@@ -71,6 +74,7 @@ class Control:
     data: Episodes
     forecasts: dict[State, OpenLoop]
     similarity: Similarity | None
+    values: ValueEquivalence
     closed: ClosedLoop
     suite_return: SuiteReturn | None
     stages: tuple[Stage, ...]
@@ -120,9 +124,14 @@ class ControlJob:
             "oracle": _forecast(worlds["oracle"], true["heldout"]),
         }
         alike = _similarity(worlds, seen["train"].h, true["train"].h)
-        closed = self._close(driven, worlds)
+        tasks = control_goals(self.env.latent_spec, self.options.tasks, np.random.default_rng([self.options.seed, 2]))
+        frames = (frames_at(self.env, tasks.start), frames_at(self.env, tasks.goal))
+        cost = self.planning.cost
+        values = value_equivalence(worlds["embedding"], worlds["oracle"], tasks, frames, cost, seed=self.options.seed)
+        steps = round(self.setting.seconds / self.env.dt)
+        closed = self._evaluate(driven, worlds, self.options.planner, tasks, steps)
         reward = self._suite_return(driven, worlds) if self.env.domain in ARMS else None
-        return Control(data, forecasts, alike, closed, reward, tuple(self.stages))
+        return Control(data, forecasts, alike, values, closed, reward, tuple(self.stages))
 
     def _stage(self, name: str, key: dict[str, Any], build: Callable[[Path], object], quiet: bool = False) -> Stage:
         stage = run_stage(self.out, name, key, build)
@@ -171,10 +180,6 @@ class ControlJob:
             h, episodes = np.load(stage.folder / f"{part}.npy", allow_pickle=False), getattr(data, part)
             seen[part] = Trajectories(h.astype(np.float64), episodes.actions, episodes.offsets)
         return seen
-
-    def _close(self, driven: Stage, worlds: dict[State, World]) -> ClosedLoop:
-        tasks = control_goals(self.env.latent_spec, self.options.tasks, np.random.default_rng([self.options.seed, 2]))
-        return self._evaluate(driven, worlds, self.options.planner, tasks, round(self.setting.seconds / self.env.dt))
 
     def _suite_return(self, driven: Stage, worlds: dict[State, World]) -> SuiteReturn:
         o, steps = self.options, round(self.env.time_limit / self.env.dt)

@@ -52,6 +52,12 @@ def show(
     if test is not None:
         verdict = "equivalent to the oracle's" if test.equivalent else "not shown to be equivalent to the oracle's"
         console.print(f"effort: {verdict} within {test.margin:.0%} (TOST p = {test.p:.2g})", highlight=False)
+    if control is not None:
+        values = control.values
+        console.print(
+            f"LQR's optimal cost to go, from frames ÷ on the true state: {_text(values.ratio, 3)}, R² {values.r2:.3f}",
+            highlight=False,
+        )
     if control is not None and control.suite_return is not None:
         reward = control.suite_return
         console.print(
@@ -149,6 +155,7 @@ def _dynamics(control: Control, options: "PlanOptions") -> dict[str, Any]:
         "period": card.dt,
         "forecast": {state: vars(forecast) for state, forecast in control.forecasts.items()},
         "similarity": None if control.similarity is None else vars(control.similarity),
+        "value_equivalence": {"ratio": control.values.ratio.to_json(), "r2": control.values.r2},
     }
 
 

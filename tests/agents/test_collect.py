@@ -210,6 +210,11 @@ def test_confined_episodes_start_at_rest_and_never_leave(tmp_path: Path) -> None
     assert 600 <= one.num_frames < 600 + np.diff(one.offsets).max()
 
 
+def test_bounds_that_nothing_stays_within_end_in_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="larger within"):
+        collect("cartpole", ActionOU(1.0), 100, tmp_path / "a", within=1e-6, frame_skip=10, progress=False)
+
+
 def test_only_explorers_that_drive_are_confined(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="explorers that drive"):
         collect("cartpole", LatentOU(0.9), 100, tmp_path / "a", within=1.0)

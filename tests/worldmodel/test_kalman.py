@@ -94,3 +94,32 @@ def test_what_cannot_be_estimated_is_refused() -> None:
         _ = KalmanFilter(np.diag([0.5, 2.0]), np.ones((2, 1)), np.zeros(2), np.eye(2), np.eye(1)).steady
     with pytest.raises(ValueError, match="too few"):
         fit_kalman(np.zeros((20, 2)), np.zeros((19, 2)), np.array([0, 20]))
+
+
+def test_a_start_is_where_a_long_rest_settles(fitted: KalmanFilter) -> None:
+    h = np.array([[0.7, -0.2]])
+    x = fitted.start(h)
+    np.testing.assert_allclose(fitted.step(x, np.zeros((1, 2)), h), x, atol=1e-9)
+    np.testing.assert_allclose(fitted.rest(x[:, :2]), x, atol=1e-9)
+
+
+def test_noise_free_data_are_followed_exactly() -> None:
+    rng = np.random.default_rng(0)
+    quiet, x, actions = [], rng.normal(size=(30, 4)) * [1, 1, 0, 0], rng.normal(size=(30, 20, 2))
+    for t in range(21):
+        quiet.append(x[:, :2])
+        x = TRUE.transition(x, actions[:, min(t, 19)])
+    h = np.stack(quiet, axis=1)
+    kalman = fit_kalman(h.reshape(-1, 2), actions.reshape(-1, 2), np.arange(31) * 21)
+    np.testing.assert_allclose(kalman.A, TRUE.A, atol=1e-3)
+    np.testing.assert_allclose(kalman.B, TRUE.B, atol=1e-3)
+
+
+def test_rotated_embeddings_give_the_rotated_filter(fitted: KalmanFilter) -> None:
+    Q = np.array([[0.6, -0.8], [0.8, 0.6]])
+    _, h, actions = driven(0)
+    turned = fit_kalman((h @ Q.T).reshape(-1, 2), actions.reshape(-1, 2), np.arange(41) * 61)
+    expected = fitted.transformed(Q)
+    np.testing.assert_allclose(turned.A, expected.A, atol=1e-4)
+    np.testing.assert_allclose(turned.B, expected.B, atol=1e-4)
+    np.testing.assert_allclose(turned.V, expected.V, atol=1e-4)
