@@ -26,7 +26,8 @@ class CollectOptions:
         explorer: what moves the simulator: latent-ou:RHO (or one RHO per latent, with commas), action-ou:STD:SECONDS
             or random.
         frames: frames to collect; more than the folder holds extends it.
-        length: frames of an episode (default: 50 posed ones, or 4 s driven).
+        length: frames of an episode (default: 50 posed ones, 4 s driven, 2 s driven within).
+        within: for explorers that drive: episodes start at rest within so many latents, and end before one leaves.
         size: height and width of a frame in pixels.
         camera: the camera, by number or name.
         frame_skip: control steps that an action lasts.
@@ -40,6 +41,7 @@ class CollectOptions:
     explorer: str = "latent-ou:0.9"
     frames: int = 20_000
     length: int | None = None
+    within: float | None = None
     size: int = 64
     camera: int | str = 0
     frame_skip: int = 1
@@ -59,6 +61,7 @@ def main(options: Annotated[CollectOptions, tyro.conf.arg(name="")]) -> None:
         out,
         seed=options.seed,
         length=options.length,
+        within=options.within,
         processes=options.processes,
         mode=options.mode,
         height=options.size,
