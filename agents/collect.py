@@ -1,7 +1,6 @@
 """Collect episodes: an explorer moves the simulator, frames are drawn in batches, shards go to disk."""
 
 import inspect
-import multiprocessing
 import os
 import time
 from collections.abc import Iterator, Mapping
@@ -13,8 +12,6 @@ from typing import Any
 import gymnasium as gym
 import joblib
 import numpy as np
-from joblib.externals.loky import get_reusable_executor
-from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from worldmodel.agents.explorers import DrivingExplorer, Explorer, PosedExplorer
 from worldmodel.envs import SuiteEnv, env_id, make
@@ -22,11 +19,11 @@ from worldmodel.episodes import Episode, Episodes
 from worldmodel.progress import progress_bar
 from worldmodel.store import EpisodeStore, Mode
 from worldmodel.versions import versions
+from worldmodel.workers import dismiss, in_parallel
 
 _SHARD_FRAMES = 1_000  # of posed frames: a second or two of work, and four full passes of the renderer at 64x64
 _DRIVEN_SECONDS = 4.0
 _CONFINED_SECONDS, _CONFINED_FRAMES = 2.0, 500  # of an episode, of a shard
-_HUNG_SECONDS = 600.0  # a worker that finishes no shard for so long is taken for dead
 
 
 @dataclass(frozen=True)
@@ -172,16 +169,11 @@ def _work(job: _Job, missing: list[int], processes: int) -> Iterator[float]:
         if env is not None:
             env.close()
         return
-    # loky starts fresh interpreters, each with its own OpenGL context, and names a worker that dies
-    parallel = joblib.Parallel(processes, return_as="generator_unordered", batch_size=1, timeout=_HUNG_SECONDS)
     try:
-        yield from parallel(joblib.delayed(_make_shard_alone)(job, index) for index in missing)
-    except TerminatedWorkerError as error:
-        raise RuntimeError(f"a worker died while collecting; the same command resumes ({error})") from error
-    except multiprocessing.TimeoutError as error:
-        raise RuntimeError(f"no shard in {_HUNG_SECONDS:.0f} s: a worker hangs; the same command resumes") from error
+        calls = [joblib.delayed(_make_shard_alone)(job, index) for index in missing]
+        yield from in_parallel(calls, processes, "collecting")
     finally:
-        get_reusable_executor().shutdown(wait=False)  # idle workers would hold half a gigabyte each for minutes
+        dismiss()
 
 
 _PARENT = os.getppid()  # changes when the process that started this worker is killed

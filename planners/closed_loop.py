@@ -1,11 +1,13 @@
 """Closed loop: planners drive the simulator, from frames alone, beside their oracle twins on the same tasks."""
 
+import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol, Self
 
+import joblib
 import numpy as np
 
 from worldmodel.envs.control_tasks import ControlSetting, Success
@@ -18,9 +20,10 @@ from worldmodel.intervals import bootstrap, wilson
 from worldmodel.planners.catalogue import ControlOptions, PlannerName, planner_policy
 from worldmodel.planners.compare import PlanOutcome, State
 from worldmodel.planners.kinematic import frames_at
-from worldmodel.planners.policy import Memory
+from worldmodel.planners.policy import Memory, PlannerPolicy
 from worldmodel.planners.world import World
 from worldmodel.progress import progress_bar
+from worldmodel.workers import dismiss, in_parallel
 
 Observes = Literal["frames", "latents", "nothing"]
 
@@ -102,6 +105,39 @@ def drive(
     return Driven(track, positions, done, earned, 1e3 * acting / (steps * len(fleet)))
 
 
+def drive_in_parallel(
+    env: SuiteEnv,
+    policy: PlannerPolicy,
+    start: np.ndarray,
+    steps: int,
+    *,
+    seeds: Sequence[int] | None = None,
+    label: str = "",
+    processes: int = 2,
+) -> Driven:
+    """Let a policy drive the simulator from frames, as :func:`drive` does, some tasks in each process."""
+    numbers = np.arange(len(start)) if seeds is None else np.asarray(seeds)
+    chunks = np.array_split(np.arange(len(start)), min(len(start), 2 * processes))
+    calls = [
+        joblib.delayed(_drive_alone)(env, policy.rows(rows), start[rows], steps, numbers[rows].tolist())
+        for rows in chunks
+    ]
+    parts = []
+    with progress_bar(label, len(start), bool(label)) as advance:
+        for part in in_parallel(calls, processes, "driving", ordered=True):
+            parts.append(part)
+            advance(len(part.path))
+    joined = [np.concatenate([getattr(p, name) for p in parts]) for name in ("path", "qpos", "actions", "rewards")]
+    return Driven(*joined, float(np.average([p.act_ms for p in parts], weights=[len(p.path) for p in parts])))
+
+
+def _drive_alone(env: SuiteEnv, policy: Policy, start: np.ndarray, steps: int, seeds: list[int]) -> Driven:
+    try:
+        return drive(env, policy, "frames", start, steps, seeds=seeds)
+    finally:
+        env.close()  # this process's copy
+
+
 @dataclass(frozen=True)
 class RandomPolicy:
     """Independent uniform actions, in every environment its own.
@@ -159,6 +195,7 @@ def evaluate(
     steps: int | None = None,
     seeds: Sequence[int] | None = None,
     seed: int = 0,
+    processes: int = 1,
     progress: bool = True,
     keep: Keep | None = None,
 ) -> ClosedLoop:
@@ -177,17 +214,21 @@ def evaluate(
         steps: of an episode; None takes the setting's.
         seeds: of what else the task draws, such as its target (N,); None numbers them.
         seed: of sampling planners, the random policy and the bootstrap.
+        processes: that drive, draw and see; 0 means one per core.
         progress: draw progress bars.
         keep: may keep runs and give them back.
     """
     length = round(setting.seconds / env.dt) if steps is None else steps
     goals = {"frames": frames_at(env, tasks.goal), "latents": tasks.goal}
+    many = processes or os.cpu_count() or 1
     driven: dict[tuple[str, State], Driven] = {}
 
     def run(name: str, state: State, policy: Policy, observes: Observes) -> None:
         label = f"{name}, {state}" if progress and observes == "frames" else ""
 
         def make() -> Driven:
+            if many > 1 and observes == "frames" and isinstance(policy, PlannerPolicy):
+                return drive_in_parallel(env, policy, tasks.start, length, seeds=seeds, label=label, processes=many)
             return drive(env, policy, observes, tasks.start, length, seeds=seeds, label=label)
 
         driven[name, state] = make() if keep is None else keep(name, state, make)
@@ -198,9 +239,13 @@ def evaluate(
         for name in planners
         for state, world in worlds
     }  # a model that cannot be controlled is reported before any run
-    for name in planners:
-        for state, world in worlds:
-            run(name, state, policies[name, state], world.observes)
+    try:
+        for name in planners:
+            for state, world in worlds:
+                run(name, state, policies[name, state], world.observes)
+    finally:
+        if many > 1:
+            dismiss()
     run("random", "none", RandomPolicy(env.num_actions, seed), "nothing")
     return judge(env.latent_spec, tasks, driven, setting.success, env.dt, options, seed=seed)
 

@@ -147,12 +147,13 @@ class LQR:
             P = (P + P.T) / 2
         return backward[::-1]
 
-    def act(self, s: np.ndarray, references: np.ndarray) -> np.ndarray:
+    def act(self, s: np.ndarray, references: np.ndarray, *, environments: Sequence[int] | None = None) -> np.ndarray:
         """Return the actions (B, a) of states (B, S).
 
         Args:
             s: states now (B, S).
             references: goals (B, m), or embeddings to be at after 1..L steps (B, L, m); the last one is held.
+            environments: of no effect: a gain remembers no plan.
         """
         action = self._feedforward(references)[0] - s @ self.gains[0][0].T
         return action if self.bounds is None else self.bounds.clip(action)

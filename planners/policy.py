@@ -1,7 +1,7 @@
 """A planner as a policy: from observations to actions, with the ``predict`` of stable-baselines3."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -16,7 +16,7 @@ See = Callable[[np.ndarray], np.ndarray]
 class Planner(Protocol):
     """Chooses actions that lead from states to references."""
 
-    def act(self, s: np.ndarray, references: np.ndarray) -> np.ndarray:
+    def act(self, s: np.ndarray, references: np.ndarray, *, environments: Sequence[int] | None = None) -> np.ndarray:
         """Return actions (B, a) of states (B, S) towards goals (B, m) or along paths (B, L, m)."""
 
     def reset(self, environments: Sequence[int] | None = None) -> None:
@@ -52,6 +52,7 @@ class PlannerPolicy:
         planner: chooses actions.
         goal: embedding to reach: one for all environments (m,) or one each (B, m).
         line: go there along a straight line, in so many steps; None goes as the planner likes.
+        numbers: of the environments (B,), by which a planner tells them apart; None counts them.
     """
 
     see: See
@@ -59,6 +60,12 @@ class PlannerPolicy:
     planner: Planner
     goal: np.ndarray
     line: StraightLine | None = None
+    numbers: np.ndarray | None = None
+
+    def rows(self, chosen: np.ndarray) -> "PlannerPolicy":
+        """Return the policy of some of the environments."""
+        numbers = chosen if self.numbers is None else self.numbers[chosen]
+        return replace(self, goal=self.goal if self.goal.ndim == 1 else self.goal[chosen], numbers=numbers)
 
     def predict(
         self,
@@ -81,12 +88,14 @@ class PlannerPolicy:
         if state is not None and episode_start is not None:
             begun |= np.asarray(episode_start, bool)
         memory = self._remember(h, state, begun)
-        a = np.asarray(self.planner.act(memory.s, self._ahead(memory)), np.float32)
+        numbers = None if self.numbers is None else self.numbers.tolist()
+        a = np.asarray(self.planner.act(memory.s, self._ahead(memory), environments=numbers), np.float32)
         return (a[0] if single else a), memory._replace(a=a.astype(np.float64), step=memory.step + 1)
 
     def _remember(self, h: np.ndarray, state: Memory | None, begun: np.ndarray) -> Memory:
         if begun.any():
-            self.planner.reset(np.flatnonzero(begun).tolist())
+            rows = np.flatnonzero(begun)
+            self.planner.reset((rows if self.numbers is None else self.numbers[rows]).tolist())
             fresh, goal = self.estimator.start(h), self.estimator.start(np.broadcast_to(self.goal, h.shape))
             here, there = fresh[:, : h.shape[1]], goal[:, : h.shape[1]]  # as the estimator will see them
             path = there[:, None] if self.line is None else self.line.plan(here, there)[:, 1:]

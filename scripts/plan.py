@@ -52,8 +52,8 @@ class Sizes:
 BUDGETS: dict[Budget, Sizes] = {
     "smoke": Sizes(frames=4_000, steps=60, driven=1_500),
     "quick": Sizes(frames=10_000, steps=500, driven=4_000),
-    "default": Sizes(frames=40_000, steps=1_600, driven=6_000),
-    "thorough": Sizes(frames=70_000, steps=3_000, driven=12_000),
+    "default": Sizes(frames=60_000, steps=2_000, driven=6_000),
+    "thorough": Sizes(frames=120_000, steps=4_000, driven=12_000),
 }
 
 
@@ -76,7 +76,7 @@ class PlanOptions:
         decoder: how an embedding is read as joint angles: by a fitted linear map, or by its nearest training frames.
         size: height and width of a frame in pixels, a multiple of 16.
         camera: the camera, by number or name.
-        processes: processes that collect; 0 means one per core.
+        processes: processes that collect and drive; 0 means one per core.
         seed: decides data, training and tasks.
         device: where the encoder is trained.
         out: output folder (default: runs/plan-<env>).
@@ -168,7 +168,8 @@ def main(options: Annotated[PlanOptions, tyro.conf.arg(name="")]) -> None:
             "collect": collected.seconds,
             "train": encoding.stage.seconds if encoding.stage else 0.0,
             "dynamics": sum(stage.seconds for stage in done if stage.name in ("drive", "embed-driven")),
-            "plan": plan_seconds + sum(stage.seconds for stage in done if stage.name.startswith("control-")),
+            "plan": plan_seconds
+            + sum(stage.seconds for stage in done if stage.name.startswith(("control-", "targets-"))),
             "total": time.perf_counter() - start,
             "cached": sorted({stage.name for stage in done if stage.cached}),
         }

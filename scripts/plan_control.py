@@ -206,8 +206,8 @@ class ControlJob:
         def keep(name: str, state: State, make: Callable[[], Driven]) -> Driven:
             encoder = {"encoder": self.encoder_digest} if state == "embedding" else {}
             stage = self._stage(
-                f"control-{name}-{state}",
-                asked | encoder | {"targets": seeds is not None},
+                f"{'control' if seeds is None else 'targets'}-{name}-{state}",
+                asked | encoder,
                 lambda folder: make().save(folder / "driven.npz"),
                 quiet=state != "embedding",
             )
@@ -224,6 +224,7 @@ class ControlJob:
             steps=steps,
             seeds=None if seeds is None else seeds.tolist(),
             seed=o.seed,
+            processes=o.processes,
             keep=keep,
         )
 

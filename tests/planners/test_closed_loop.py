@@ -6,13 +6,24 @@ import numpy as np
 import pytest
 
 from worldmodel.agents import ActionOU, collect
+from worldmodel.encoder import Encoder
 from worldmodel.envs import SuiteEnv
 from worldmodel.envs.control_tasks import control_goals, control_setting
 from worldmodel.episodes import Episodes
 from worldmodel.planners.catalogue import PLANNERS, ControlOptions, PlannerName, planner_policy
-from worldmodel.planners.closed_loop import Driven, RandomPolicy, control_cost, drive, evaluate, judge
+from worldmodel.planners.closed_loop import (
+    Driven,
+    RandomPolicy,
+    control_cost,
+    drive,
+    drive_in_parallel,
+    evaluate,
+    judge,
+)
+from worldmodel.planners.kinematic import frames_at
 from worldmodel.planners.mpc import MPCOptions
-from worldmodel.planners.world import World, oracle_world, true_trajectories
+from worldmodel.planners.world import World, fit_worlds, oracle_world, true_trajectories
+from worldmodel.workers import dismiss
 
 TASKS = 10
 
@@ -94,3 +105,17 @@ def test_planners_are_judged_beside_their_own_twin(env: SuiteEnv) -> None:
     setting = control_setting(env.latent_spec)
     outcomes = judge(env.latent_spec, tasks, runs, setting.success, env.dt, ControlOptions()).outcomes  # type: ignore[arg-type]
     assert [round(row.cost_ratio.mean, 6) for row in outcomes] == [4, 1, 1, 1, 16]
+
+
+@pytest.mark.parametrize("name", ["straight-line", "mpc-cem"])
+def test_two_processes_drive_like_one(name: PlannerName, data: Episodes) -> None:
+    env = SuiteEnv("reacher", "hard", frame_skip=2, height=16, width=16)
+    world, _ = fit_worlds(Encoder(latents=2, frame_size=(16, 16)), data, env.latent_spec, "linear")
+    tasks = control_goals(env.latent_spec, 3, np.random.default_rng(3))
+    policy = planner_policy(name, world, frames_at(env, tasks.goal), 2, ControlOptions())
+    one = drive(env, policy, "frames", tasks.start, 4)
+    two = drive_in_parallel(env, policy, tasks.start, 4, processes=2)
+    dismiss()
+    np.testing.assert_allclose(one.path, two.path, atol=1e-5)
+    np.testing.assert_allclose(one.actions, two.actions, atol=1e-4)
+    env.close()

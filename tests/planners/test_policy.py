@@ -83,7 +83,7 @@ def test_the_straight_line_is_followed_and_its_end_held(world: World) -> None:
     seen = []
 
     class Watch(LQR):
-        def act(self, s: np.ndarray, references: np.ndarray) -> np.ndarray:
+        def act(self, s: np.ndarray, references: np.ndarray, **options) -> np.ndarray:  # type: ignore[no-untyped-def]
             seen.append(references.copy())
             return super().act(s, references)
 
