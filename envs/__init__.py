@@ -4,6 +4,8 @@ from worldmodel.envs import gl
 
 gl.configure()  # before anything imports mujoco
 
+from worldmodel.envs.control_tasks import ControlSetting, control_goals, control_setting  # noqa: E402
+from worldmodel.envs.fleet import Fleet  # noqa: E402
 from worldmodel.envs.frames import FrameError, FrameRenderer  # noqa: E402
 from worldmodel.envs.goals import GoalTasks, Tolerance, reached, sample_tasks  # noqa: E402
 from worldmodel.envs.latents import Coordinate, LatentSpec, coordinate, latent_spec  # noqa: E402
@@ -13,7 +15,9 @@ from worldmodel.envs.suite import SuiteEnv  # noqa: E402
 
 __all__ = [
     "DEFAULT_TASKS",
+    "ControlSetting",
     "Coordinate",
+    "Fleet",
     "FrameError",
     "FrameRenderer",
     "GoalTasks",
@@ -21,6 +25,8 @@ __all__ = [
     "PixelObservation",
     "SuiteEnv",
     "Tolerance",
+    "control_goals",
+    "control_setting",
     "coordinate",
     "env_id",
     "latent_spec",

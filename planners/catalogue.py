@@ -47,7 +47,13 @@ class ControlOptions:
 
 
 def planner_policy(
-    name: PlannerName, world: World, goal: np.ndarray, actions: int, options: ControlOptions, *, seed: int = 0
+    name: PlannerName,
+    world: World,
+    goal: np.ndarray,
+    actions: int,
+    options: ControlOptions = ControlOptions(),
+    *,
+    seed: int = 0,
 ) -> PlannerPolicy:
     """Make the policy of one planner in one world.
 

@@ -2,8 +2,8 @@
 
 import os
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, Protocol, Self
 
@@ -20,6 +20,7 @@ from worldmodel.intervals import bootstrap, wilson
 from worldmodel.planners.catalogue import ControlOptions, PlannerName, planner_policy
 from worldmodel.planners.compare import PlanOutcome, State
 from worldmodel.planners.kinematic import frames_at
+from worldmodel.planners.lqr import ControlError
 from worldmodel.planners.policy import Memory, PlannerPolicy
 from worldmodel.planners.world import World
 from worldmodel.progress import progress_bar
@@ -172,11 +173,13 @@ class ClosedLoop:
         tasks: starts and goals.
         driven: what happened, by planner and state, such as ("lqr", "embedding").
         outcomes: one row each, the random policy last.
+        refused: planners that a world cannot be controlled by, each with the reason.
     """
 
     tasks: GoalTasks
     driven: dict[tuple[str, State], Driven]
     outcomes: tuple[PlanOutcome, ...]
+    refused: Mapping[str, str] = field(default_factory=dict)
 
 
 Keep = Callable[[str, State, Callable[[], Driven]], Driven]
@@ -234,20 +237,25 @@ def evaluate(
         driven[name, state] = make() if keep is None else keep(name, state, make)
 
     worlds: tuple[tuple[State, World], ...] = (("embedding", embedding), ("oracle", oracle))
-    policies = {
-        (name, state): planner_policy(name, world, goals[world.observes], env.num_actions, options, seed=seed)
-        for name in planners
-        for state, world in worlds
-    }  # a model that cannot be controlled is reported before any run
+    refused: dict[str, str] = {}
     try:
         for name in planners:
-            for state, world in worlds:
-                run(name, state, policies[name, state], world.observes)
+            try:
+                policies = [
+                    planner_policy(name, world, goals[world.observes], env.num_actions, options, seed=seed)
+                    for _, world in worlds
+                ]
+            except ControlError as error:  # before any run
+                refused[name] = str(error)
+                continue
+            for (state, world), policy in zip(worlds, policies, strict=True):
+                run(name, state, policy, world.observes)
     finally:
         if many > 1:
             dismiss()
     run("random", "none", RandomPolicy(env.num_actions, seed), "nothing")
-    return judge(env.latent_spec, tasks, driven, setting.success, env.dt, options, seed=seed)
+    closed = judge(env.latent_spec, tasks, driven, setting.success, env.dt, options, seed=seed)
+    return replace(closed, refused=refused)
 
 
 def judge(
@@ -265,7 +273,7 @@ def judge(
     cost = {key: control_cost(spec, run, goal, options.action_weight) for key, run in driven.items()}
     first = next(iter(driven))[0]
     for (name, state), run in driven.items():
-        twin: tuple[str, State] = (name if state != "none" else first, "oracle")
+        twin: tuple[str, State] = (name if state != "none" else first, "oracle" if len(driven) > 1 else "none")
         solved = success.solved(spec, run.path, goal, dt)
         error = np.linalg.norm(spec.wrap(run.path[:, -1] - goal) * spec.scales, axis=-1)
         outcomes.append(

@@ -1,11 +1,12 @@
 """What planners know of the world: how to see, how to keep a state, what actions do; for the oracle, in truth."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
-from worldmodel.dynamics import fit_linear_dynamics
+from worldmodel.dynamics import Excitation, fit_linear_dynamics
 from worldmodel.encoder import Encoder
 from worldmodel.envs.latents import LatentSpec
 from worldmodel.episodes import Episodes
@@ -28,6 +29,7 @@ class World:
         estimator: keeps the state, from embeddings and actions.
         model: what actions do to that state.
         linear: its linear model: ``model`` itself, or what it corrects.
+        excitation: how well the data determined the dynamics; None where a direction was not excited.
     """
 
     observes: Literal["frames", "latents"]
@@ -35,6 +37,7 @@ class World:
     estimator: Estimator
     model: Any
     linear: LinearModel
+    excitation: Excitation | None = None
 
 
 def embedding_world(
@@ -76,8 +79,10 @@ def _world(
     observes: Literal["frames", "latents"], see: See, train: Trajectories, selection: Trajectories, kind: ModelKind
 ) -> World:
     if kind == "kalman":
-        kalman = fit_kalman(*train)
-        return World(observes, see, kalman, kalman, kalman)
+        kalman, excitation = fit_kalman(*train), None
+        with suppress(ValueError):  # likelihood needs no excitation of every direction; whoever reads the report does
+            excitation = fit_linear_dynamics(*train, history=2).excitation
+        return World(observes, see, kalman, kalman, kalman, excitation)
     linear = fit_linear_dynamics(*train, history=None, selection=selection)
     model = fit_neural_dynamics(*train, linear=linear) if kind == "neural" else linear
-    return World(observes, see, linear.layout, model, linear)
+    return World(observes, see, linear.layout, model, linear, linear.excitation)

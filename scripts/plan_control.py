@@ -1,6 +1,7 @@
 """The closed-loop half of the main job: drive, learn what actions do, plan, and act in the simulator from frames."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from worldmodel.agents import ActionOU, collect
+from worldmodel.dynamics import Excitation
 from worldmodel.encoder import Encoder
 from worldmodel.envs import SuiteEnv
 from worldmodel.envs.control_tasks import ControlSetting, control_goals
@@ -21,6 +23,7 @@ from worldmodel.planners.catalogue import ControlOptions, PlannerName
 from worldmodel.planners.closed_loop import ClosedLoop, Driven, evaluate
 from worldmodel.planners.compare import State
 from worldmodel.planners.kinematic import frames_at
+from worldmodel.planners.lqr import ControlError
 from worldmodel.planners.value import ValueEquivalence, value_equivalence
 from worldmodel.planners.world import World, embedding_world, oracle_world, true_trajectories
 from worldmodel.similarity import Similarity, similarity
@@ -64,17 +67,19 @@ class Control:
     Attributes:
         data: episodes driven through the actuators.
         forecasts: held-out errors without feedback, of the embedding's dynamics and of the oracle's.
+        excitation: how well the driven data determine the embedding's dynamics; None where not every direction.
         similarity: of both dynamics through the fitted orthogonal map; None where their states differ.
-        values: LQR's value by the embedding's dynamics against the oracle's.
+        values: LQR's value by the embedding's dynamics against the oracle's; None where LQR cannot control one.
         closed: every planner in the simulator.
-        suite_return: None where the suite's task has no target.
+        suite_return: None where the suite's task has no target, or it cannot be controlled.
         stages: what was done, or kept from an earlier run.
     """
 
     data: Episodes
     forecasts: dict[State, OpenLoop]
+    excitation: Excitation | None
     similarity: Similarity | None
-    values: ValueEquivalence
+    values: ValueEquivalence | None
     closed: ClosedLoop
     suite_return: SuiteReturn | None
     stages: tuple[Stage, ...]
@@ -126,12 +131,17 @@ class ControlJob:
         alike = _similarity(worlds, seen["train"].h, true["train"].h)
         tasks = control_goals(self.env.latent_spec, self.options.tasks, np.random.default_rng([self.options.seed, 2]))
         frames = (frames_at(self.env, tasks.start), frames_at(self.env, tasks.goal))
-        cost = self.planning.cost
-        values = value_equivalence(worlds["embedding"], worlds["oracle"], tasks, frames, cost, seed=self.options.seed)
+        values = None
+        with suppress(ControlError):
+            values = value_equivalence(
+                worlds["embedding"], worlds["oracle"], tasks, frames, self.planning.cost, seed=self.options.seed
+            )
         steps = round(self.setting.seconds / self.env.dt)
         closed = self._evaluate(driven, worlds, self.options.planner, tasks, steps)
         reward = self._suite_return(driven, worlds) if self.env.domain in ARMS else None
-        return Control(data, forecasts, alike, values, closed, reward, tuple(self.stages))
+        return Control(
+            data, forecasts, worlds["embedding"].excitation, alike, values, closed, reward, tuple(self.stages)
+        )
 
     def _stage(self, name: str, key: dict[str, Any], build: Callable[[Path], object], quiet: bool = False) -> Stage:
         stage = run_stage(self.out, name, key, build)
@@ -181,11 +191,13 @@ class ControlJob:
             seen[part] = Trajectories(h.astype(np.float64), episodes.actions, episodes.offsets)
         return seen
 
-    def _suite_return(self, driven: Stage, worlds: dict[State, World]) -> SuiteReturn:
+    def _suite_return(self, driven: Stage, worlds: dict[State, World]) -> SuiteReturn | None:
         o, steps = self.options, round(self.env.time_limit / self.env.dt)
         targets = target_tasks(self.env, max(2, o.tasks // 5), self.setting.within, o.seed)
         name = next((planner for planner in o.planner if planner != "straight-line"), o.planner[0])
         closed = self._evaluate(driven, worlds, (name,), targets.tasks, steps, targets.seeds)
+        if closed.refused:
+            return None
         embedding, oracle, random = (bootstrap(run.rewards.sum(axis=1), seed=o.seed) for run in closed.driven.values())
         return SuiteReturn(name, len(targets.tasks), targets.tasks.excluded, embedding, oracle, random)
 

@@ -53,6 +53,9 @@ def show(
         verdict = "equivalent to the oracle's" if test.equivalent else "not shown to be equivalent to the oracle's"
         console.print(f"effort: {verdict} within {test.margin:.0%} (TOST p = {test.p:.2g})", highlight=False)
     if control is not None:
+        for planner, reason in control.closed.refused.items():
+            console.print(f"{planner}: not run, the fitted dynamics are {reason}", highlight=False)
+    if control is not None and control.values is not None:
         values = control.values
         console.print(
             f"LQR's optimal cost to go, from frames ÷ on the true state: {_text(values.ratio, 3)}, R² {values.r2:.3f}",
@@ -147,15 +150,17 @@ def write_result(
 
 
 def _dynamics(control: Control, options: "PlanOptions") -> dict[str, Any]:
-    card = control.data.card
+    card, values = control.data.card, control.values
     return {
         "kind": options.dynamics,
         "explorer": card.explorer,
         "frames": card.frames,
         "period": card.dt,
         "forecast": {state: vars(forecast) for state, forecast in control.forecasts.items()},
+        "excitation": None if control.excitation is None else vars(control.excitation),
         "similarity": None if control.similarity is None else vars(control.similarity),
-        "value_equivalence": {"ratio": control.values.ratio.to_json(), "r2": control.values.r2},
+        "refused": dict(control.closed.refused),
+        "value_equivalence": None if values is None else {"ratio": values.ratio.to_json(), "r2": values.r2},
     }
 
 

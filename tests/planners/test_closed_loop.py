@@ -1,11 +1,13 @@
 """Planners drive the real simulator: on the true state they solve the tasks, and batches change nothing."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from worldmodel.agents import ActionOU, collect
+from worldmodel.dynamics import LinearGaussianDynamics
 from worldmodel.encoder import Encoder
 from worldmodel.envs import SuiteEnv
 from worldmodel.envs.control_tasks import control_goals, control_setting
@@ -119,3 +121,17 @@ def test_two_processes_drive_like_one(name: PlannerName, data: Episodes) -> None
     np.testing.assert_allclose(one.path, two.path, atol=1e-5)
     np.testing.assert_allclose(one.actions, two.actions, atol=1e-4)
     env.close()
+
+
+def test_a_world_that_cannot_be_controlled_is_named_and_the_others_go_on(env: SuiteEnv, oracle: World) -> None:
+    model = oracle.linear
+    assert isinstance(model, LinearGaussianDynamics)
+    numb = replace(model, B=np.zeros_like(model.B))
+    deaf = World("latents", oracle.see, numb.layout, numb, numb)
+    tasks = control_goals(env.latent_spec, 2, np.random.default_rng(0))
+    setting = control_setting(env.latent_spec)
+    result = evaluate(env, ["lqr", "mpc-qp"], deaf, oracle, tasks, setting, steps=10, progress=False)
+    assert list(result.refused) == ["lqr"] and "not stabilisable" in result.refused["lqr"]
+    assert [row.planner for row in result.outcomes] == ["mpc-qp", "mpc-qp", "random"]
+    alone = evaluate(env, ["lqr"], deaf, oracle, tasks, setting, steps=10, progress=False)
+    assert [row.planner for row in alone.outcomes] == ["random"]
