@@ -1,16 +1,34 @@
 """What acts: explorers that collect data, and what plugs an encoder into agents."""
 
 from worldmodel.agents.collect import collect
-from worldmodel.agents.explorers import ActionOU, DrivingExplorer, LatentOU, PosedExplorer, RandomActions, explorer
+from worldmodel.agents.explorers import ActionOU, LatentLaw, LatentOU, PosedExplorer, RandomActions, explorer
 from worldmodel.agents.ou import OrnsteinUhlenbeck, ou_chains
+from worldmodel.agents.policies import (
+    CallablePolicy,
+    DrivingExplorer,
+    EnvironmentExplorer,
+    Mixture,
+    Policy,
+    SB3Policy,
+    begin,
+)
+from worldmodel.agents.tracking import TrackingOU
 
 __all__ = [
     "ActionOU",
+    "CallablePolicy",
     "DrivingExplorer",
+    "EnvironmentExplorer",
+    "LatentLaw",
     "LatentOU",
+    "Mixture",
     "OrnsteinUhlenbeck",
+    "Policy",
     "PosedExplorer",
     "RandomActions",
+    "SB3Policy",
+    "TrackingOU",
+    "begin",
     "collect",
     "explorer",
     "ou_chains",

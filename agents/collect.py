@@ -13,7 +13,8 @@ import gymnasium as gym
 import joblib
 import numpy as np
 
-from worldmodel.agents.explorers import DrivingExplorer, Explorer, PosedExplorer
+from worldmodel.agents.explorers import Explorer, PosedExplorer
+from worldmodel.agents.policies import begin
 from worldmodel.envs import SuiteEnv, env_id, make
 from worldmodel.episodes import Episode, Episodes
 from worldmodel.progress import progress_bar
@@ -145,7 +146,8 @@ def _rehearse(explorer: Explorer, suite: SuiteEnv) -> None:
     else:
         observation, _ = suite.reset(seed=0)
         size = suite.num_actions
-        shape, expected = np.shape(explorer.policy(size, suite.dt, rng)(observation)), (size,)
+        policy, observation = begin(explorer, suite, observation, rng)
+        shape, expected = np.shape(policy(observation)), (size,)
     if shape != expected:
         raise ValueError(f"{explorer} gives shape {shape} where {suite.domain}-{suite.task} takes {expected}")
 
@@ -246,21 +248,25 @@ def _drive(
     job: _Job, env: gym.Env[Any, Any], rng: np.random.Generator, start: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return states (T + 1, nq + nv) and actions (T, a) of one episode."""
-    assert isinstance(job.explorer, DrivingExplorer)
+    assert not isinstance(job.explorer, PosedExplorer)
     suite, within = _suite(env), np.inf if job.within is None else job.within
+
+    def outside() -> bool:
+        return within < np.inf and bool(np.abs(suite.latent_spec.to_latents(suite.physics.data.qpos)).max() > within)
+
     observation, _ = env.reset(options=None if start is None else {"latents": start})
-    policy = job.explorer.policy(suite.num_actions, suite.dt, rng)
+    policy, observation = begin(job.explorer, suite, observation, rng)  # may drive on before the recording starts
     states: list[np.ndarray] = [suite.state()]
     actions: list[np.ndarray] = []
-    while len(states) < job.length:
+    ended = outside()
+    while not ended and len(states) < job.length:
         action = np.asarray(policy(observation), np.float32)
         observation, _, terminated, truncated, _ = env.step(action)
-        if within < np.inf and np.abs(suite.latent_spec.to_latents(suite.physics.data.qpos)).max() > within:
+        if outside():
             break
         actions.append(action)
         states.append(suite.state())
-        if terminated or truncated:
-            break
+        ended = terminated or truncated
     return np.stack(states), np.array(actions, np.float32).reshape(len(actions), suite.num_actions)
 
 

@@ -128,8 +128,13 @@ def drive_in_parallel(
         for part in in_parallel(calls, processes, "driving", ordered=True):
             parts.append(part)
             advance(len(part.path))
-    joined = [np.concatenate([getattr(p, name) for p in parts]) for name in ("path", "qpos", "actions", "rewards")]
-    return Driven(*joined, float(np.average([p.act_ms for p in parts], weights=[len(p.path) for p in parts])))
+    return Driven(
+        path=np.concatenate([part.path for part in parts]),
+        qpos=np.concatenate([part.qpos for part in parts]),
+        actions=np.concatenate([part.actions for part in parts]),
+        rewards=np.concatenate([part.rewards for part in parts]),
+        act_ms=float(np.average([part.act_ms for part in parts], weights=[len(part.path) for part in parts])),
+    )
 
 
 def _drive_alone(env: SuiteEnv, policy: Policy, start: np.ndarray, steps: int, seeds: list[int]) -> Driven:

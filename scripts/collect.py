@@ -23,8 +23,10 @@ class CollectOptions:
 
     Attributes:
         env: a DeepMind Control task: reacher, point_mass, cartpole-swingup, ...
-        explorer: what moves the simulator: latent-ou:RHO (or one RHO per latent, with commas), action-ou:STD:SECONDS
-            or random.
+        explorer: what moves the simulator. Posed: latent-ou:RHO (or one RHO per latent, with commas),
+            latent-law:LAW:RHO. Through the actuators: action-ou:STD:SECONDS, random, tracking-ou, sac:PATH (a model
+            file of stable-baselines3, which can run code when it is loaded), module:Name, file.py:Name,
+            mix:EPSILON:FIRST+SECOND.
         frames: frames to collect; more than the folder holds extends it.
         length: frames of an episode (default: 50 posed ones, 4 s driven, 2 s driven within).
         within: for explorers that drive: episodes start at rest within so many latents, and end before one leaves.

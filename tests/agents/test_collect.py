@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from worldmodel import workers
 from worldmodel.agents import ActionOU, LatentOU, RandomActions, collect
 from worldmodel.agents.explorers import Policy
 from worldmodel.envs import make
@@ -140,7 +141,7 @@ class Hangs:
 
 
 def test_a_worker_that_hangs_is_a_named_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.modules["worldmodel.agents.collect"], "_HUNG_SECONDS", 1.0)
+    monkeypatch.setattr(workers, "_HUNG_SECONDS", 1.0)
     with pytest.raises(RuntimeError, match="a worker hangs"):
         collect("cartpole", Hangs(os.getpid()), 4, tmp_path, length=2, processes=2, progress=False)
 

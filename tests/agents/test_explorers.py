@@ -1,8 +1,21 @@
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from worldmodel.agents import ActionOU, LatentOU, RandomActions, explorer
-from worldmodel.agents.explorers import DrivingExplorer, PosedExplorer
+from worldmodel.agents import (
+    ActionOU,
+    CallablePolicy,
+    LatentLaw,
+    LatentOU,
+    Mixture,
+    RandomActions,
+    SB3Policy,
+    TrackingOU,
+    explorer,
+)
+from worldmodel.agents.explorers import PosedExplorer
+from worldmodel.agents.policies import DrivingExplorer, EnvironmentExplorer
 
 
 def drive(driver: DrivingExplorer, dt: float, steps: int = 20_000, seed: int = 0) -> np.ndarray:
@@ -42,15 +55,57 @@ def test_each_latent_may_have_its_own_correlation() -> None:
 
 
 def test_an_explorer_either_poses_or_drives() -> None:
-    for name, poses in (("latent-ou", True), ("action-ou", False), ("random", False)):
+    posed, driving = (
+        ("latent-ou", "latent-law:uniform"),
+        ("action-ou", "random", "tracking-ou", "mix:0.1:random+random"),
+    )
+    for name in (*posed, *driving):
         kind = explorer(name)
-        assert isinstance(kind, PosedExplorer) == poses and isinstance(kind, DrivingExplorer) != poses
+        assert isinstance(kind, PosedExplorer) == (name in posed)
+        assert isinstance(kind, DrivingExplorer | EnvironmentExplorer) == (name in driving)
 
 
-@pytest.mark.parametrize("text", ["latent-ou", "latent-ou:0.8", "latent-ou:0.9,0.8", "action-ou:0.5:0.2", "random"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "latent-ou",
+        "latent-ou:0.8",
+        "latent-ou:0.9,0.8",
+        "latent-law:uniform",
+        "latent-law:laplace:0.9,0.8",
+        "latent-law:gennorm:4:0.5",
+        "action-ou:0.5:0.2",
+        "random",
+        "tracking-ou",
+        "tracking-ou:2:0.5",
+        "mix:0.2:action-ou:0.5:0.2+random",
+        "mix:.25:10:tracking-ou:2+mix:1:random+action-ou",
+    ],
+)
 def test_a_name_says_all_that_the_card_says(text: str) -> None:
     kind = explorer(text)
     assert eval(repr(kind)) == kind  # the card holds the repr
+
+
+def test_numbers_go_to_the_fields_in_their_order() -> None:
+    assert explorer("latent-ou:0.9") == LatentOU(0.9) and repr(LatentOU(0.9)) == "LatentOU(rho=0.9)"
+    assert explorer("latent-law:gennorm:4:0.5") == LatentLaw("gennorm:4", 0.5)
+    assert explorer("latent-law:gennorm:4") == LatentLaw("gennorm:4")
+    assert explorer("tracking-ou:2:0.5") == TrackingOU(correlation_time=2, std=0.5)
+    assert explorer("mix:0.2:action-ou:0.5:0.3+random") == Mixture(ActionOU(0.5, 0.3), RandomActions(), 0.2)
+    nested = Mixture(TrackingOU(), Mixture(RandomActions(), ActionOU(), 1.0), 0.5, segment=10)
+    assert explorer("mix:0.5:10:tracking-ou+mix:1:random+action-ou") == nested
+
+
+def test_paths_and_names_are_explorers_too(tmp_path: Path) -> None:
+    model, rules = tmp_path / "model+1.zip", tmp_path / "rules.py"
+    model.write_bytes(b"model")
+    rules.write_text("act = None")
+    assert explorer(f"ppo:{model}") == SB3Policy(str(model), "ppo")
+    assert explorer(f"sac:{model}:deterministic") == SB3Policy(str(model), "sac", deterministic=True)
+    assert explorer(f"{rules}:act") == CallablePolicy(f"{rules}:act")
+    assert explorer(f"mix:0.1:random+td3:{model}") == Mixture(RandomActions(), SB3Policy(str(model), "td3"), 0.1)
+    assert explorer("worldmodel.agents.ou:ou_chains") == CallablePolicy("worldmodel.agents.ou:ou_chains")
 
 
 @pytest.mark.parametrize(
@@ -62,6 +117,21 @@ def test_a_name_says_all_that_the_card_says(text: str) -> None:
         ("action-ou:0.5,0.4", "several numbers"),
         ("action-ou:0.5:0", "positive"),
         ("levy-flight", "unknown explorer"),
+        ("latent-uo:0.9", "nearest: latent-ou"),
+        ("tracking", "nearest: tracking-ou"),
+        ("latent-law", "write latent-law:LAW:RHO"),
+        ("latent-law:cauchy:0.9", "unknown law 'cauchy'"),
+        ("latent-law:uniform:high", "latent-law"),
+        ("latent-law:uniform:0.9:0.8", "write latent-law:LAW:RHO"),
+        ("tracking-ou:0", "positive"),
+        ("tracking-ou:1,2", "several numbers"),
+        ("sac", "write sac:PATH"),
+        ("sac:nowhere.zip", "nowhere.zip cannot be read"),
+        ("mix:0.2:random", "write mix:EPSILON:FIRST"),
+        ("mix:2:random+random", "between 0 and 1"),
+        ("mix:0.2:random+latent-ou", "does not drive"),
+        ("mix:0.2:random+randm", "nearest: random"),
+        ("no_such_module:Policy", "no module 'no_such_module'"),
     ],
 )
 def test_a_name_that_makes_no_explorer_is_one_clear_line(text: str, line: str) -> None:
