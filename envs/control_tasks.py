@@ -63,12 +63,14 @@ class ControlSetting:
         seconds: length of an episode.
         period: seconds that an action lasts, about.
         within: latents that control stays in: driven data is confined to them.
+        foresight: seconds that a receding horizon has to cover; a falling pole needs more than an arm.
     """
 
     success: Success
     seconds: float
     period: float
     within: float
+    foresight: float
 
     def frame_skip(self, dt: float) -> int:
         """Return how many of the task's own steps, dt seconds each, an action lasts."""
@@ -78,8 +80,8 @@ class ControlSetting:
 def control_setting(spec: LatentSpec) -> ControlSetting:
     """Return how a task's domain is controlled: reach a pose within 4 s, or stay upright for 10 s."""
     if spec.domain in BALANCED:
-        return ControlSetting(Upright(), seconds=10.0, period=0.02, within=1.5)
-    return ControlSetting(Held(), seconds=4.0, period=0.04, within=2.5)
+        return ControlSetting(Upright(), seconds=10.0, period=0.02, within=1.5, foresight=1.0)
+    return ControlSetting(Held(), seconds=4.0, period=0.04, within=2.5, foresight=0.4)
 
 
 def control_goals(spec: LatentSpec, count: int, rng: np.random.Generator, lean: float = 0.2) -> GoalTasks:

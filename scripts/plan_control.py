@@ -24,6 +24,7 @@ from worldmodel.planners.closed_loop import ClosedLoop, Driven, evaluate
 from worldmodel.planners.compare import State
 from worldmodel.planners.kinematic import frames_at
 from worldmodel.planners.lqr import ControlError
+from worldmodel.planners.mpc import MPCOptions
 from worldmodel.planners.value import ValueEquivalence, value_equivalence
 from worldmodel.planners.world import World, embedding_world, oracle_world, true_trajectories
 from worldmodel.similarity import Similarity, similarity
@@ -112,7 +113,8 @@ class ControlJob:
     ) -> None:
         self.options, self.out, self.env, self.setting, self.frames = options, out, env, setting, frames
         self.encoder, self.encoder_digest, self._tell = encoder, encoder_digest, tell
-        self.planning = ControlOptions(action_weight=options.action_weight)
+        horizon = max(1, round(setting.foresight / env.dt))
+        self.planning = ControlOptions(action_weight=options.action_weight, mpc=MPCOptions(horizon=horizon))
         self.stages: list[Stage] = []
 
     def run(self) -> Control:

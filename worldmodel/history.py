@@ -38,7 +38,6 @@ class TrainingHistory:
         rho: correlation ρ of the latents across a pair.
     """
 
-    rho: float
     step: list[int] = dataclasses.field(default_factory=list)
     loss: list[float] = dataclasses.field(default_factory=list)
     regulariser: list[float] = dataclasses.field(default_factory=list)
@@ -46,17 +45,19 @@ class TrainingHistory:
     optimum: list[float] = dataclasses.field(default_factory=list)
     std: list[float] = dataclasses.field(default_factory=list)
     effective_rank: list[float] = dataclasses.field(default_factory=list)
+    rho: list[float] = dataclasses.field(default_factory=list)
 
-    def record(self, step: int, loss: Tensor, regulariser: Tensor, views: Tensor) -> None:
-        """Append one report from the embeddings ``views`` (2, B, m) of a batch."""
+    def record(self, step: int, loss: Tensor, regulariser: Tensor, views: Tensor, rho: float) -> None:
+        """Append one report from the embeddings ``views`` (2, B, m) of a batch, of pairs with correlation ρ."""
         spread = spread_of(views)
         self.step.append(step)
         self.loss.append(float(loss))
         self.regulariser.append(float(regulariser))
         self.alignment.append(spread.alignment)
-        self.optimum.append(spread.optimum(self.rho))
+        self.optimum.append(spread.optimum(rho))
         self.std.append(spread.std)
         self.effective_rank.append(spread.effective_rank)
+        self.rho.append(rho)
 
     def save(self, path: Path) -> None:
         """Write as JSON."""

@@ -35,6 +35,8 @@ class TrainingOptions:
         weight_decay: of the weights of convolutions and linear layers; norms and biases have none.
         gradient_norm: largest norm of the gradient.
         lag: control steps between the two frames of a pair.
+        coarse_lag: the same in the first part of training: pairs far apart settle the whole, near ones then smooth it.
+        coarse_share: share of the steps that this part has; 0 leaves it out.
         rho: correlation of the latents across one control step; None takes the data card's mean.
         channels: channels of the encoder's stem and convolutions.
         checkpoint_seconds: time between checkpoints, when an output folder is given.
@@ -46,14 +48,24 @@ class TrainingOptions:
     weight_decay: float = 1e-2
     gradient_norm: float = 1.0
     lag: int = 1
+    coarse_lag: int = 3
+    coarse_share: float = 0.0
     rho: float | None = None
     channels: tuple[int, ...] = (32, 32, 64, 64, 128)
     checkpoint_seconds: float = 30.0
 
     def __post_init__(self) -> None:
-        for name in ("steps", "batch_size", "lag"):
+        for name in ("steps", "batch_size", "lag", "coarse_lag"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} is {getattr(self, name)}; it must be at least 1")
+        if not 0 <= self.coarse_share <= 1:
+            raise ValueError(f"coarse_share is {self.coarse_share}; it is a share of the steps, from 0 to 1")
+
+    @property
+    def phases(self) -> tuple[tuple[int, int], ...]:
+        """Lags, each with the step that it ends at."""
+        coarse = round(self.steps * self.coarse_share)
+        return tuple((lag, end) for lag, end in ((self.coarse_lag, coarse), (self.lag, self.steps)) if end)
 
 
 class TrainingError(RuntimeError):
@@ -95,23 +107,24 @@ def fit_encoder(
     """
     where = resolve_device(device)
     train = episodes.train
+    for lag, _ in options.phases:
+        if not len(pair_indices(train.offsets, lag)):
+            raise ValueError(f"no pairs {lag} control steps apart: every training episode is shorter than that")
     starts = pair_indices(train.offsets, options.lag)
-    if not len(starts):
-        raise ValueError(f"no pairs {options.lag} control steps apart: every training episode is shorter than that")
-    rho = float(np.mean(episodes.card.rho) if options.rho is None else options.rho) ** options.lag
+    rho = float(np.mean(episodes.card.rho) if options.rho is None else options.rho)
     what = _describe(objective, options, latents, seed, train.frames)
     run = _Run(_new_encoder(train.frames, latents, options, seed), objective, options, rho, seed, where, what)
     if out is not None:
         run.resume(out)
     frames = torch.from_numpy(train.frames).to(where)
     with one_core_spared():
-        run.train(frames, torch.from_numpy(starts).to(where), out, progress)
+        run.train(frames, train.offsets, out, progress)
         run.refresh_statistics(frames, starts)
     encoder = run.encoder.cpu().eval()
     encoder.history = run.history
     apart = _views_of_pairs(encoder, episodes.selection, options.lag, seed)
     if not warn_of_collapse(spread_of(apart), latents):
-        warn_of_local_optimum(spread_of(apart), rho)
+        warn_of_local_optimum(spread_of(apart), rho**options.lag)
     if out is not None:
         run.history.save(out / "history.json")
     return encoder
@@ -142,7 +155,7 @@ class _Run:
         self.encoder.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.objective, self.options, self.seed, self.device = objective, options, seed, device
         self.what = what
-        self.history = TrainingHistory(rho)
+        self.rho, self.history = rho, TrainingHistory()
         self.step = 0
         self.optimiser = torch.optim.AdamW(_parameter_groups(encoder, options.weight_decay), lr=options.lr, fused=True)
         self.schedule = torch.optim.lr_scheduler.OneCycleLR(
@@ -151,26 +164,28 @@ class _Run:
         self.generator = torch.Generator(device)
         self.autocast = torch.autocast(device.type, torch.bfloat16, enabled=has_fast_bfloat16(device))
 
-    def train(self, frames: Tensor, starts: Tensor, out: Path | None, progress: bool) -> None:
+    def train(self, frames: Tensor, offsets: np.ndarray, out: Path | None, progress: bool) -> None:
         """Do the steps that are left."""
         options, every = self.options, max(1, self.options.steps // _REPORTS)
         saved, warned = time.monotonic(), False
         self.encoder.train()
         with progress_bar("training", options.steps, progress, done=self.step) as advance:
-            for batch in _batches(len(starts), options, self.seed, self.step):
-                first = starts[batch.to(self.device)]
-                views, loss, regulariser, norm = self._update(frames[torch.cat([first, first + options.lag])])
-                self.step += 1
-                if self.step % every == 0 or self.step == options.steps:
-                    if not torch.isfinite(loss + norm):  # else the weights of this step are finite, too
-                        raise TrainingError(_not_finite(self.step, out))
-                    self.history.record(self.step, loss, regulariser, views)
-                    late = self.step > options.steps // 2  # before, one coordinate often runs ahead of the others
-                    warned = warned or (late and warn_of_collapse(spread_of(views), views.shape[-1]))
-                    if out is not None and time.monotonic() - saved > options.checkpoint_seconds:
-                        self.save(out)
-                        saved = time.monotonic()
-                advance(1, _note(self.history))
+            for lag, end in options.phases:
+                starts = torch.from_numpy(pair_indices(offsets, lag)).to(self.device)
+                for batch in _batches(len(starts), options.batch_size, self.seed, self.step, end):
+                    first = starts[batch.to(self.device)]
+                    views, loss, regulariser, norm = self._update(frames[torch.cat([first, first + lag])])
+                    self.step += 1
+                    if self.step % every == 0 or self.step == options.steps:
+                        if not torch.isfinite(loss + norm):  # else the weights of this step are finite, too
+                            raise TrainingError(_not_finite(self.step, out))
+                        self.history.record(self.step, loss, regulariser, views, self.rho**lag)
+                        late = self.step > options.steps // 2  # before, one coordinate often runs ahead of the others
+                        warned = warned or (late and warn_of_collapse(spread_of(views), views.shape[-1]))
+                        if out is not None and time.monotonic() - saved > options.checkpoint_seconds:
+                            self.save(out)
+                            saved = time.monotonic()
+                    advance(1, _note(self.history))
         if out is not None:
             self.save(out)
 
@@ -245,12 +260,12 @@ def _parameter_groups(encoder: nn.Module, weight_decay: float) -> list[dict[str,
     ]
 
 
-def _batches(pairs: int, options: TrainingOptions, seed: int, done: int) -> Iterator[Tensor]:
+def _batches(pairs: int, batch_size: int, seed: int, done: int, end: int) -> Iterator[Tensor]:
     """Yield the indices of each remaining step; every epoch is a fresh permutation that follows from seed and epoch."""
-    size = min(options.batch_size, pairs)
+    size = min(batch_size, pairs)
     per_epoch = pairs // size
     order, current = None, -1
-    for step in range(done, options.steps):
+    for step in range(done, end):
         epoch, place = divmod(step, per_epoch)
         if order is None or epoch != current:
             order, current = np.random.default_rng([seed, 0, epoch]).permutation(pairs), epoch

@@ -13,7 +13,7 @@ from worldmodel.history import TrainingHistory
 RNG = np.random.default_rng(0)
 FRAMES = RNG.integers(0, 255, (13, 16, 16, 3), np.uint8)
 Z = RNG.standard_normal((300, 3))
-HISTORY = TrainingHistory(0.9, *([[1, 2, 3]] + [[0.9, 0.5, 0.3]] * 6))
+HISTORY = TrainingHistory(*([[1, 2, 3]] + [[0.9, 0.5, 0.3]] * 7))
 
 DRAWN: dict[str, Callable[[], Figure]] = {
     "frames": lambda: figures.frame_sheet(FRAMES, "13 frames"),

@@ -54,8 +54,9 @@ def test_torch_gets_its_threads_back(episodes: Episodes) -> None:
     assert torch.get_num_threads() == before
 
 
-def test_an_interrupted_training_resumes_to_the_same_encoder(episodes: Episodes, tmp_path: Path) -> None:
-    calls = 0
+@pytest.mark.parametrize("coarse", [0.0, 0.3, 0.9], ids=["one lag", "in the second part", "in the first part"])
+def test_an_interrupted_training_resumes_to_the_same_encoder(episodes: Episodes, tmp_path: Path, coarse: float) -> None:
+    calls, options = 0, replace(TINY, coarse_share=coarse)
 
     class Interrupted(LeJEPA):
         def __call__(self, views: torch.Tensor, generator: torch.Generator) -> ObjectiveValue:
@@ -67,9 +68,9 @@ def test_an_interrupted_training_resumes_to_the_same_encoder(episodes: Episodes,
 
     Interrupted.__qualname__ = "LeJEPA"  # the same objective, by what is on record
     with pytest.raises(KeyboardInterrupt):
-        fit_encoder(episodes, 2, Interrupted(), TINY, out=tmp_path, progress=False, device="cpu")
+        fit_encoder(episodes, 2, Interrupted(), options, out=tmp_path, progress=False, device="cpu")
     assert load_checkpoint(tmp_path / "checkpoint.pt")["step"] == 7
-    assert same(fit(episodes, out=tmp_path), fit(episodes))
+    assert same(fit(episodes, out=tmp_path, coarse_share=coarse), fit(episodes, coarse_share=coarse))
 
 
 def test_a_folder_with_another_run_is_refused(episodes: Episodes, tmp_path: Path) -> None:
@@ -138,6 +139,21 @@ def test_the_history_is_written_and_read(episodes: Episodes, tmp_path: Path) -> 
     encoder = fit(episodes, out=tmp_path)
     assert TrainingHistory.load(tmp_path / "history.json") == encoder.history
     assert encoder.history.step == list(range(1, 13))
+
+
+def test_far_pairs_come_first(episodes: Episodes, tmp_path: Path) -> None:
+    once = fit(episodes, coarse_share=0.5, coarse_lag=4, out=tmp_path / "a")
+    assert once.history is not None
+    assert np.allclose(once.history.rho, [episodes_rho(episodes) ** 4] * 6 + [episodes_rho(episodes)] * 6)
+    state = load_checkpoint(tmp_path / "a" / "checkpoint.pt")
+    assert state["step"] == 12
+    assert not same(once, fit(episodes))
+    with pytest.raises(ValueError, match="share of the steps"):
+        TrainingOptions(coarse_share=1.5)
+
+
+def episodes_rho(episodes: Episodes) -> float:
+    return float(np.mean(episodes.card.rho))
 
 
 def test_spread_knows_its_closed_forms() -> None:
