@@ -16,7 +16,7 @@ plan: $(READY)
 	@$(RUN) scripts/plan.py --env $(ENV) $(ARGS)
 
 test: $(READY)
-	@$(RUN) -m pytest $(ARGS)
+	@$(RUN) -m pytest -n 2 --dist loadfile $(ARGS)
 
 setup: $(READY)
 
