@@ -166,7 +166,7 @@ def main(options: Annotated[PlanOptions, tyro.conf.arg(name="")]) -> None:
         decoder = _decoder(options, embeddings, episodes)
         plans = plan_kinematic(encoding.encoder, decoder, suite, tasks, planner, seed=options.seed)
         plan_seconds = time.perf_counter() - begin
-        control = _control(options, out, encoding, suite) if options.planner else None
+        control = _control(options, out, encoding, suite)
 
         done = [stage for stage in (collected, encoding.stage, *(control.stages if control else ())) if stage]
         seconds = {
@@ -283,17 +283,23 @@ def _embed(out: Path, collected: Stage, encoding: Encoding, episodes: Episodes) 
     return Embeddings(*(np.load(stage.folder / f"{name}.npy", allow_pickle=False) for name in ("train", "heldout")))
 
 
-def _control(options: PlanOptions, out: Path, encoding: Encoding, suite: SuiteEnv) -> Control:
-    """Close the loop at the control step of the task's domain."""
+def _control(options: PlanOptions, out: Path, encoding: Encoding, suite: SuiteEnv) -> Control | None:
+    """Close the loop at the control step of the task's domain; None where that is not asked for or not possible."""
+    if not options.planner:
+        return None
     setting = control_setting(suite.latent_spec)
     env = _environment(options, frame_skip=setting.frame_skip(suite.dt))
     slower = env.unwrapped
     assert isinstance(slower, SuiteEnv)
     env.reset(seed=options.seed)
     driven = BUDGETS[options.budget].driven
-    control = ControlJob(options, out, slower, setting, encoding.encoder, encoding.digest, driven, _tell).run()
-    env.close()
-    return control
+    try:
+        return ControlJob(options, out, slower, setting, encoding.encoder, encoding.digest, driven, _tell).run()
+    except ValueError as error:  # the data allow no dynamics: what was learnt so far is shown all the same
+        console.print(f"[yellow]closed loop left out:[/] {error}", highlight=False)
+        return None
+    finally:
+        env.close()
 
 
 def _decoder(options: PlanOptions, embeddings: Embeddings, episodes: Episodes) -> Decoder:
