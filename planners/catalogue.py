@@ -72,7 +72,8 @@ def planner_policy(
     bounds = Bounds.of(-np.ones(actions), np.ones(actions))
     planner: Any
     if name in _OPTIMISERS:
-        planner = MPC(world.model, options.cost, bounds, _OPTIMISERS[name](), options.mpc, seed=seed)
+        model = world.model if world.model is world.linear else world.model.transition
+        planner = MPC(model, options.cost, bounds, _OPTIMISERS[name](), options.mpc, seed=seed)
     elif name in PLANNERS:
         planner = LQR(world.linear, options.cost, bounds)
     else:

@@ -102,7 +102,7 @@ class NeuralDynamics(nn.Module):
         if not isinstance(s, np.ndarray):
             return self.members_of(s, a).mean(dim=0).to(s)  # type: ignore[return-value]
         with torch.no_grad():
-            ahead = self.members_of(torch.as_tensor(s), torch.as_tensor(a)).mean(dim=0)
+            ahead = self.members_of(torch.tensor(s), torch.tensor(a)).mean(dim=0)  # a candidate may be read-only
         return ahead.double().cpu().numpy()  # type: ignore[return-value]
 
     def disagreement(self, s: np.ndarray, a: np.ndarray) -> np.ndarray:

@@ -12,6 +12,7 @@ from worldmodel.encoder import Encoder
 from worldmodel.envs import SuiteEnv
 from worldmodel.envs.control_tasks import control_goals, control_setting
 from worldmodel.episodes import Episodes
+from worldmodel.neural_dynamics import NeuralDynamics
 from worldmodel.planners.catalogue import PLANNERS, ControlOptions, PlannerName, planner_policy
 from worldmodel.planners.closed_loop import (
     Driven,
@@ -135,3 +136,12 @@ def test_a_world_that_cannot_be_controlled_is_named_and_the_others_go_on(env: Su
     assert [row.planner for row in result.outcomes] == ["mpc-qp", "mpc-qp", "random"]
     alone = evaluate(env, ["lqr"], deaf, oracle, tasks, setting, steps=10, progress=False)
     assert [row.planner for row in alone.outcomes] == ["random"]
+
+
+def test_networks_drive_as_the_linear_model_that_they_start_from(env: SuiteEnv, oracle: World) -> None:
+    assert isinstance(oracle.linear, LinearGaussianDynamics)
+    networks = replace(oracle, model=NeuralDynamics(oracle.linear, members=2, hidden=8))
+    tasks = control_goals(env.latent_spec, 2, np.random.default_rng(4))
+    options = ControlOptions(mpc=MPCOptions(horizon=6))
+    run = drive(env, planner_policy("mpc-cem", networks, tasks.goal, 2, options), "latents", tasks.start, 40)
+    assert np.abs((run.path[:, -1] - tasks.goal) * env.latent_spec.scales).max() < 0.05
