@@ -63,6 +63,7 @@ class ControlSetting:
         seconds: length of an episode.
         period: seconds that an action lasts, about.
         within: latents that control stays in: driven data is confined to them.
+        action_weight: r in the cost Σ‖h - h*‖² + r Σ‖a‖²; a pole that is pushed to the bounds falls.
         foresight: seconds that a receding horizon has to cover; a falling pole needs more than an arm.
     """
 
@@ -71,6 +72,7 @@ class ControlSetting:
     period: float
     within: float
     foresight: float
+    action_weight: float
 
     def frame_skip(self, dt: float) -> int:
         """Return how many of the task's own steps, dt seconds each, an action lasts."""
@@ -80,8 +82,8 @@ class ControlSetting:
 def control_setting(spec: LatentSpec) -> ControlSetting:
     """Return how a task's domain is controlled: reach a pose within 4 s, or stay upright for 10 s."""
     if spec.domain in BALANCED:
-        return ControlSetting(Upright(), seconds=10.0, period=0.02, within=1.5, foresight=1.0)
-    return ControlSetting(Held(), seconds=4.0, period=0.04, within=2.5, foresight=0.4)
+        return ControlSetting(Upright(), seconds=10.0, period=0.02, within=1.5, foresight=1.0, action_weight=1.0)
+    return ControlSetting(Held(), seconds=4.0, period=0.04, within=2.5, foresight=0.4, action_weight=0.1)
 
 
 def control_goals(spec: LatentSpec, count: int, rng: np.random.Generator, lean: float = 0.2) -> GoalTasks:

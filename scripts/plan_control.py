@@ -114,7 +114,8 @@ class ControlJob:
         self.options, self.out, self.env, self.setting, self.frames = options, out, env, setting, frames
         self.encoder, self.encoder_digest, self._tell = encoder, encoder_digest, tell
         horizon = max(1, round(setting.foresight / env.dt))
-        self.planning = ControlOptions(action_weight=options.action_weight, mpc=MPCOptions(horizon=horizon))
+        weight = setting.action_weight if options.action_weight is None else options.action_weight
+        self.planning = ControlOptions(action_weight=weight, mpc=MPCOptions(horizon=horizon))
         self.stages: list[Stage] = []
 
     def run(self) -> Control:
