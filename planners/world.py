@@ -41,7 +41,7 @@ class World:
 
 
 def embedding_world(
-    encoder: Encoder, train: Trajectories, selection: Trajectories, kind: ModelKind = "linear"
+    encoder: Encoder, train: Trajectories, selection: Trajectories, kind: ModelKind = "kalman"
 ) -> World:
     """Fit the dynamics of embeddings, see through the encoder.
 
@@ -54,13 +54,13 @@ def embedding_world(
     return _world("frames", encoder.encode, train, selection, kind)
 
 
-def oracle_world(spec: LatentSpec, train: Trajectories, selection: Trajectories, kind: ModelKind = "linear") -> World:
+def oracle_world(spec: LatentSpec, train: Trajectories, selection: Trajectories, kind: ModelKind = "kalman") -> World:
     """Fit the dynamics of the true latents by the same code, on the same episodes; see the latents themselves."""
     return _world("latents", spec.wrap, train, selection, kind)
 
 
 def fit_worlds(
-    encoder: Encoder, episodes: Episodes, spec: LatentSpec, kind: ModelKind = "linear"
+    encoder: Encoder, episodes: Episodes, spec: LatentSpec, kind: ModelKind = "kalman"
 ) -> tuple[World, World]:
     """Return the embedding's world and its oracle twin, from the same driven episodes."""
     train, selection = episodes.train, episodes.selection

@@ -68,17 +68,6 @@ def check_matrices(matrices: Any, shapes: Mapping[str, tuple[int, ...]]) -> None
             raise ValueError(f"{name} must be finite with shape {shape}, and has shape {value.shape}")
 
 
-class Dynamics(Protocol):
-    """What every dynamics offers: a layout of its state, and the next state."""
-
-    @property
-    def layout(self) -> "StateLayout":
-        """How the state is built from embeddings and actions."""
-
-    def transition(self, s: Array, a: Array) -> Array:
-        """Return the next states (..., S) after states (..., S) and actions (..., a)."""
-
-
 class Estimator(Protocol):
     """Keeps the state that dynamics work on up to date, from embeddings and actions."""
 
