@@ -55,7 +55,8 @@ class KalmanFilter:
             ValueError: the error of the estimate would not settle.
         """
         try:
-            predicted = scipy.linalg.solve_discrete_are(self.A.T, self.C.T, self.W, self.V)
+            scale = float(np.trace(self.V)) or 1.0  # the gain does not depend on it, the solver's accuracy does
+            predicted = scale * scipy.linalg.solve_discrete_are(self.A.T, self.C.T, self.W / scale, self.V / scale)
         except (np.linalg.LinAlgError, ValueError) as error:
             raise ValueError(
                 f"the filter has no steady state ({error}): embeddings do not determine the state"

@@ -123,3 +123,8 @@ def test_rotated_embeddings_give_the_rotated_filter(fitted: KalmanFilter) -> Non
     np.testing.assert_allclose(turned.A, expected.A, atol=1e-4)
     np.testing.assert_allclose(turned.B, expected.B, atol=1e-4)
     np.testing.assert_allclose(turned.V, expected.V, atol=1e-4)
+
+
+@pytest.mark.parametrize("scale", [1e-7, 1e7])
+def test_the_unit_of_embeddings_changes_no_gain(scale: float) -> None:
+    np.testing.assert_allclose(TRUE.transformed(scale * np.eye(2)).steady[0], TRUE.steady[0], rtol=1e-6)
