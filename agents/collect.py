@@ -178,6 +178,9 @@ def _work(job: _Job, missing: list[int], processes: int) -> Iterator[float]:
         dismiss()
 
 
+_Track = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""States (T + 1, nq + nv), actions (T, a) and rewards (T,) of one episode."""
+
 _PARENT = os.getppid()  # changes when the process that started this worker is killed
 _ENVS: dict[tuple[Any, ...], gym.Env[Any, Any]] = {}  # of this worker process
 
@@ -201,53 +204,52 @@ def _make_shard(job: _Job, index: int, env: gym.Env[Any, Any]) -> float:
     tracks = make_episodes(job, env, rng)
     start = time.perf_counter()
     frames = suite.renderer.render_poses(
-        np.concatenate([s[:, : suite.model.nq] for s, _ in tracks]), suite.physics.data.ptr
+        np.concatenate([states[:, : suite.model.nq] for states, *_ in tracks]), suite.physics.data.ptr
     )
     seconds = time.perf_counter() - start
     episodes, first = [], 0
-    for states, actions in tracks:
+    for states, actions, rewards in tracks:
         end = first + len(states)
         latents = suite.latent_spec.to_latents(states[:, : suite.model.nq]).astype(np.float32)
-        episodes.append(Episode(frames[first:end], states, latents, actions))
+        episodes.append(Episode(frames[first:end], states, latents, actions, rewards))
         first = end
     with suppress(FileExistsError):  # another collection made the same shard meanwhile
         EpisodeStore(job.path).write_shard(index, episodes)
     return seconds
 
 
-def _posed(job: _Job, env: gym.Env[Any, Any], rng: np.random.Generator) -> list[tuple[np.ndarray, np.ndarray]]:
+def _posed(job: _Job, env: gym.Env[Any, Any], rng: np.random.Generator) -> list[_Track]:
     """Pose the simulator at the explorer's latents, at rest."""
     assert isinstance(job.explorer, PosedExplorer)
     suite = _suite(env)
     chains = job.explorer.chains(job.episodes, job.length, suite.latent_spec.n, rng)
     qpos = suite.latent_spec.to_qpos(chains, suite.physics.data.qpos)
     states = np.concatenate([qpos, np.zeros((*qpos.shape[:2], suite.model.nv))], axis=-1)
-    return [(episode, np.zeros((job.length - 1, 0), np.float32)) for episode in states]
+    nothing, none = np.zeros((job.length - 1, 0), np.float32), np.full(job.length - 1, np.nan, np.float32)
+    return [(episode, nothing, none) for episode in states]
 
 
-def _driven(job: _Job, env: gym.Env[Any, Any], rng: np.random.Generator) -> list[tuple[np.ndarray, np.ndarray]]:
+def _driven(job: _Job, env: gym.Env[Any, Any], rng: np.random.Generator) -> list[_Track]:
     """Drive the simulator by the explorer's policy, from the task's own start or within the job's bounds."""
     if job.within is None:
         return [_drive(job, env, rng, None) for _ in range(job.episodes)]
-    tracks: list[tuple[np.ndarray, np.ndarray]] = []
+    tracks: list[_Track] = []
     missing, n, lost = job.episodes * job.length, _suite(env).latent_spec.n, 0
     while missing > 0:
         if lost > 1_000 + 100 * len(tracks):
             raise ValueError(f"nearly every episode leaves ±{job.within} at once: give a larger within")
         start = np.clip(job.within / 3 * rng.standard_normal(n), -job.within, job.within)
-        states, actions = _drive(job, env, rng, start)
-        if len(states) == 1:
+        track = _drive(job, env, rng, start)
+        if len(track[0]) == 1:
             lost += 1
             continue
-        tracks.append((states, actions))
-        missing -= len(states)
+        tracks.append(track)
+        missing -= len(track[0])
     return tracks
 
 
-def _drive(
-    job: _Job, env: gym.Env[Any, Any], rng: np.random.Generator, start: np.ndarray | None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return states (T + 1, nq + nv) and actions (T, a) of one episode."""
+def _drive(job: _Job, env: gym.Env[Any, Any], rng: np.random.Generator, start: np.ndarray | None) -> _Track:
+    """Return states (T + 1, nq + nv), actions (T, a) and rewards (T,) of one episode."""
     assert not isinstance(job.explorer, PosedExplorer)
     suite, within = _suite(env), np.inf if job.within is None else job.within
 
@@ -258,16 +260,19 @@ def _drive(
     policy, observation = begin(job.explorer, suite, observation, rng)  # may drive on before the recording starts
     states: list[np.ndarray] = [suite.state()]
     actions: list[np.ndarray] = []
+    rewards: list[float] = []
     ended = outside()
     while not ended and len(states) < job.length:
         action = np.asarray(policy(observation), np.float32)
-        observation, _, terminated, truncated, _ = env.step(action)
+        observation, reward, terminated, truncated, _ = env.step(action)
         if outside():
             break
         actions.append(action)
+        rewards.append(float(reward))
         states.append(suite.state())
         ended = terminated or truncated
-    return np.stack(states), np.array(actions, np.float32).reshape(len(actions), suite.num_actions)
+    steps = np.array(actions, np.float32).reshape(len(actions), suite.num_actions)
+    return np.stack(states), steps, np.array(rewards, np.float32)
 
 
 def _suite(env: gym.Env[Any, Any]) -> SuiteEnv:

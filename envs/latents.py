@@ -69,7 +69,7 @@ class LatentSpec:
     domain: str
     task: str
     coordinates: tuple[Coordinate, ...]
-    left_out: Mapping[str, str] = field(default_factory=dict)
+    left_out: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         task = f"{self.domain}-{self.task}"
@@ -112,6 +112,21 @@ class LatentSpec:
     def periods(self) -> np.ndarray:
         """(n,) distance between poses that are the same, in rad; infinite where there is none."""
         return np.array([coordinate.period or math.inf for coordinate in self.coordinates])
+
+    @property
+    def turning(self) -> np.ndarray:
+        """(k,) which latents turn all the way round: those with a period."""
+        return np.flatnonzero(np.isfinite(self.periods))
+
+    @property
+    def circle_latents(self) -> int:
+        """Width of an embedding in which every latent that turns has two coordinates, its cosine and its sine."""
+        return self.n + len(self.turning)
+
+    def angles(self, latents: np.ndarray) -> np.ndarray:
+        """Latents (..., n) that turn, as angles (..., k) in rad: a period is a full turn."""
+        turning = self.turning
+        return (latents[..., turning] * self.scales[turning]) * (_FULL_TURN / self.periods[turning])
 
     def to_latents(self, qpos: np.ndarray) -> np.ndarray:
         """Latents of positions: (..., nq) in rad or m to (..., n) float64, turns counted (`wrap` forgets them)."""

@@ -80,7 +80,8 @@ def card_table(card: DataCard) -> Table:
     shape = card.gaussianity
     title = f"{card.env}, {card.explorer}: {card.episodes} episodes, {card.frames} frames"
     drawn = "" if card.render_ms_per_frame is None else f"; drawn in {card.render_ms_per_frame:.2f} ms a frame"
-    caption = f"anisotropy {shape.anisotropy:.2f}, coverage {shape.coverage:.2f}{drawn} by {card.gl_renderer}"
+    earned = "" if card.returns is None else f"; mean return of an episode {card.returns:.3g}"
+    caption = f"anisotropy {shape.anisotropy:.2f}, coverage {shape.coverage:.2f}{earned}{drawn} by {card.gl_renderer}"
     table = Table(title=title, title_justify="left", caption=caption, caption_justify="left")
     for column in ("latent", "mean", "std", "rho", "skewness", "excess kurtosis", "distance to Gaussian"):
         table.add_column(column, justify="left" if column == "latent" else "right")

@@ -37,7 +37,7 @@ class DataCard:
         gaussianity: how far the latents are from an isotropic Gaussian.
         action_std: per action.
         action_autocorrelation: per action, across one control step, within episodes.
-        returns: mean return per episode where a reward was recorded.
+        returns: mean return per episode, where rewards were recorded.
         gl_renderer: what drew the frames.
         render_ms_per_frame: milliseconds per frame, over the shards drawn by the last run.
         versions: of the packages that the data depends on.
@@ -90,7 +90,9 @@ class DataCard:
             raise ValueError(f"{path} is no data card: delete it and it is measured again ({error})") from error
 
 
-def describe(latents: np.ndarray, actions: np.ndarray, offsets: np.ndarray, **identity: Any) -> DataCard:
+def describe(
+    latents: np.ndarray, actions: np.ndarray, offsets: np.ndarray, rewards: np.ndarray | None = None, **identity: Any
+) -> DataCard:
     """Measure a card from the arrays of :class:`Episodes`; ``identity`` gives the fields that arrays cannot tell."""
     latents, actions = np.asarray(latents, np.float64), np.asarray(actions, np.float64)
     action_offsets = offsets - np.arange(len(offsets))
@@ -103,6 +105,7 @@ def describe(latents: np.ndarray, actions: np.ndarray, offsets: np.ndarray, **id
         gaussianity=gaussianity(latents),
         action_std=tuple(actions.std(0).tolist()) if actions.size else (),
         action_autocorrelation=lag_correlation(actions, action_offsets) if actions.size else (),
+        returns=_mean_return(rewards, len(offsets) - 1),
         **identity,
     )
 
@@ -119,6 +122,12 @@ def lag_correlation(values: np.ndarray, offsets: np.ndarray, lag: int = 1) -> tu
     before, after = centred[first], centred[first + lag]
     energy = np.sqrt((before**2).mean(0) * (after**2).mean(0))
     return tuple(((before * after).mean(0) / np.where(energy > 0, energy, np.nan)).tolist())
+
+
+def _mean_return(rewards: np.ndarray | None, episodes: int) -> float | None:
+    if rewards is None or not len(rewards) or not np.isfinite(rewards).all():
+        return None
+    return float(rewards.sum(dtype=np.float64) / episodes)
 
 
 def _tuples(values: dict[str, Any]) -> dict[str, Any]:

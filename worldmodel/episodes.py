@@ -9,8 +9,16 @@ import numpy as np
 
 from worldmodel.datacard import DataCard
 
-ARRAYS = ("frames", "states", "latents", "actions", "offsets")
-DTYPES = dict(zip(ARRAYS, ("uint8", "float64", "float32", "float32", "int64"), strict=True))
+DTYPES = {
+    "frames": "uint8",
+    "states": "float64",
+    "latents": "float32",
+    "actions": "float32",
+    "rewards": "float32",
+    "offsets": "int64",
+}
+ARRAYS = tuple(DTYPES)
+_PER_STEP = ("actions", "rewards")  # one fewer in each episode than frames
 
 
 @dataclass(frozen=True)
@@ -22,23 +30,27 @@ class Episode:
         states: (T + 1, nq + nv) float64, generalised positions, then velocities.
         latents: (T + 1, n) float32, standardised.
         actions: (T, a) float32; a = 0 where frames were posed, not driven.
+        rewards: (T,) float32, the task's own; NaN where there is none, and in place of None.
     """
 
     frames: np.ndarray
     states: np.ndarray
     latents: np.ndarray
     actions: np.ndarray
+    rewards: np.ndarray = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
+        if self.rewards is None:
+            object.__setattr__(self, "rewards", np.full(len(self.actions), np.nan, np.float32))
         length = len(self.frames)
         if self.frames.dtype != np.uint8 or self.frames.ndim != 4 or self.frames.shape[-1] != 3:
             raise ValueError(f"frames are {self.frames.shape} {self.frames.dtype}; they must be (T + 1, H, W, 3) uint8")
-        if not length == len(self.states) == len(self.latents) == len(self.actions) + 1:
+        if not length == len(self.states) == len(self.latents) == len(self.actions) + 1 == len(self.rewards) + 1:
             raise ValueError(
-                f"an episode of {length} frames has {length} states and latents and {length - 1} actions, not "
-                f"{len(self.states)}, {len(self.latents)} and {len(self.actions)}"
+                f"an episode of {length} frames has {length} states and latents and {length - 1} actions and rewards, "
+                f"not {len(self.states)}, {len(self.latents)}, {len(self.actions)} and {len(self.rewards)}"
             )
-        for name in ARRAYS[1:4]:
+        for name in ("states", "latents", "actions"):
             if not np.isfinite(getattr(self, name)).all():
                 raise ValueError(f"an episode holds {name} that are not finite")
 
@@ -52,6 +64,7 @@ class Episodes:
         states: (F, nq + nv) float64.
         latents: (F, n) float32.
         actions: (F - E, a) float32: an episode has one action less than frames.
+        rewards: (F - E,) float32; NaN where there is none.
         offsets: (E + 1,) int64, the first frame of each episode, and F.
         card: what the data is.
     """
@@ -60,6 +73,7 @@ class Episodes:
     states: np.ndarray
     latents: np.ndarray
     actions: np.ndarray
+    rewards: np.ndarray
     offsets: np.ndarray
     card: DataCard
 
@@ -78,8 +92,9 @@ class Episodes:
     def episode(self, index: int) -> Episode:
         """Return one episode, as views of the arrays."""
         first, end = self.offsets[index : index + 2]
-        actions = self.actions[first - index : end - index - 1]
-        return Episode(self.frames[first:end], self.states[first:end], self.latents[first:end], actions)
+        steps = slice(first - index, end - index - 1)
+        frames, states, latents = self.frames[first:end], self.states[first:end], self.latents[first:end]
+        return Episode(frames, states, latents, self.actions[steps], self.rewards[steps])
 
     def subset(self, indices: Sequence[int] | np.ndarray) -> "Episodes":
         """Return the chosen episodes; the card stays that of the whole data set."""
@@ -125,13 +140,13 @@ def unstack(arrays: Mapping[str, np.ndarray]) -> list[Episode]:
     total, count = lengths["frames"], len(offsets) - 1
     if count < 1 or offsets[0] != 0 or offsets[-1] != total or (np.diff(offsets) < 1).any():
         raise ValueError(f"offsets do not cut {total} frames into episodes")
-    if lengths != {"frames": total, "states": total, "latents": total, "actions": total - count}:
+    if any(length != (total - count if name in _PER_STEP else total) for name, length in lengths.items()):
         raise ValueError(f"{total} frames of {count} episodes do not fit {lengths}")
     episodes = []
     for index, (first, end) in enumerate(pairwise(offsets.tolist())):
-        actions = arrays["actions"][first - index : end - index - 1]
+        steps = slice(first - index, end - index - 1)
         frames, states, latents = (arrays[name][first:end] for name in ("frames", "states", "latents"))
-        episodes.append(Episode(frames, states, latents, actions))
+        episodes.append(Episode(frames, states, latents, arrays["actions"][steps], arrays["rewards"][steps]))
     return episodes
 
 

@@ -2,7 +2,7 @@
 
     data/reacher/
         spec.json           what determines the data
-        shards/00000.zarr   one complete Zarr v3 group: frames, states, latents, actions, offsets
+        shards/00000.zarr   one complete Zarr v3 group: frames, states, latents, actions, rewards, offsets
         card.json           the data card, written when the data set is complete
 
 A shard is written under a temporary name and renamed in one step: a killed writer loses the shard in flight and nothing
@@ -30,10 +30,11 @@ from worldmodel.files import write_json
 Mode = Literal["append", "overwrite", "error"]
 
 _MEASURED = {"episodes", "frames", "mean", "std", "rho", "gaussianity", "action_std", "action_autocorrelation"}
+_MEASURED |= {"returns"}
 _REQUIRED: dict[str, Any] = {"env": "", "explorer": "", "seed": 0, "dt": 0.0, "latent_names": (), "latent_scales": ()}
 _CHUNK = 256  # frames per chunk: 3 MB at 64x64
 _CODEC = ZstdCodec(level=3, checksum=True)
-FORMAT = 1
+FORMAT = 2  # 1 had no rewards
 
 
 class EpisodeStore:
@@ -137,10 +138,11 @@ class EpisodeStore:
         Raises:
             ValueError: it is missing or damaged.
         """
-        folder = self._shard(index)
+        folder, rewarded = self._shard(index), self.spec()["format"] > 1
         try:
             group = zarr.open_group(folder, mode="r", zarr_format=3)  # a Zarr v2 array might hold pickles
-            return unstack({name: _read(group, name) for name in ARRAYS})
+            arrays = {name: _read(group, name) for name in ARRAYS if name != "rewards" or rewarded}
+            return unstack({"rewards": np.full(len(arrays["actions"]), np.nan, np.float32), **arrays})
         except Exception as error:  # whatever a damaged file makes of zarr and its codecs
             raise ValueError(f"shard {folder} is damaged: delete it and collect again to redo it ({error})") from error
 
@@ -190,7 +192,7 @@ class EpisodeStore:
         known = vars(card) if card else self.spec()
         identity = _REQUIRED | {key: known[key] for key in names & known.keys()}
         identity |= {key: tuple(identity[key]) for key in ("latent_names", "latent_scales")}
-        return describe(arrays["latents"], arrays["actions"], arrays["offsets"], **identity)
+        return describe(arrays["latents"], arrays["actions"], arrays["offsets"], arrays["rewards"], **identity)
 
     def _remove(self) -> None:
         """Remove the data set, and nothing else that lies in its folder."""

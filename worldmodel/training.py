@@ -37,6 +37,7 @@ class TrainingOptions:
         lag: control steps between the two frames of a pair.
         coarse_lag: the same in the first part of training: pairs far apart settle the whole, near ones then smooth it.
         coarse_share: share of the steps that this part has; 0 leaves it out.
+        mixed_lags: lags whose pairs are mixed with those of ``lag``, each pair as likely as any other.
         rho: correlation of the latents across one control step; None takes the data card's mean.
         channels: channels of the encoder's stem and convolutions.
         checkpoint_seconds: time between checkpoints, when an output folder is given.
@@ -50,22 +51,24 @@ class TrainingOptions:
     lag: int = 1
     coarse_lag: int = 3
     coarse_share: float = 0.0
+    mixed_lags: tuple[int, ...] = ()
     rho: float | None = None
     channels: tuple[int, ...] = (32, 32, 64, 64, 128)
     checkpoint_seconds: float = 30.0
 
     def __post_init__(self) -> None:
-        for name in ("steps", "batch_size", "lag", "coarse_lag"):
-            if getattr(self, name) < 1:
+        for name in ("steps", "batch_size", "lag", "coarse_lag", "mixed_lags"):
+            if np.min(getattr(self, name), initial=1) < 1:
                 raise ValueError(f"{name} is {getattr(self, name)}; it must be at least 1")
         if not 0 <= self.coarse_share <= 1:
             raise ValueError(f"coarse_share is {self.coarse_share}; it is a share of the steps, from 0 to 1")
 
     @property
-    def phases(self) -> tuple[tuple[int, int], ...]:
-        """Lags, each with the step that it ends at."""
+    def phases(self) -> tuple[tuple[tuple[int, ...], int], ...]:
+        """Lags that are mixed, each time with the step that they end at."""
         coarse = round(self.steps * self.coarse_share)
-        return tuple((lag, end) for lag, end in ((self.coarse_lag, coarse), (self.lag, self.steps)) if end)
+        phases = (((self.coarse_lag,), coarse), ((self.lag, *self.mixed_lags), self.steps))
+        return tuple((lags, end) for lags, end in phases if end)
 
 
 class TrainingError(RuntimeError):
@@ -79,6 +82,7 @@ def fit_encoder(
     options: TrainingOptions = TrainingOptions(),
     *,
     device: str = "auto",
+    weights: np.ndarray | None = None,
     seed: int = 0,
     out: Path | None = None,
     progress: bool = True,
@@ -91,6 +95,8 @@ def fit_encoder(
         objective: scores the embeddings (2, B, m) of a batch of pairs.
         options: how to train.
         device: auto, cpu or cuda.
+        weights: how often the pairs that begin at each frame of ``episodes.train`` (F,) are drawn, relative to each
+            other; None draws every pair once per epoch.
         seed: decides initial weights, order of pairs and random slices.
         out: folder for checkpoints and the history; training resumes from what lies there.
         progress: draw a progress bar.
@@ -107,18 +113,20 @@ def fit_encoder(
     """
     where = resolve_device(device)
     train = episodes.train
-    for lag, _ in options.phases:
+    for lag in (lag for lags, _ in options.phases for lag in lags):
         if not len(pair_indices(train.offsets, lag)):
             raise ValueError(f"no pairs {lag} control steps apart: every training episode is shorter than that")
+    if weights is not None:
+        _check_weights(weights, len(train.frames))
     starts = pair_indices(train.offsets, options.lag)
     rho = float(np.mean(episodes.card.rho) if options.rho is None else options.rho)
-    what = _describe(objective, options, latents, seed, train.frames)
+    what = _describe(objective, options, latents, seed, train.frames, weights)
     run = _Run(_new_encoder(train.frames, latents, options, seed), objective, options, rho, seed, where, what)
     if out is not None:
         run.resume(out)
     frames = torch.from_numpy(train.frames).to(where)
     with one_core_spared():
-        run.train(frames, train.offsets, out, progress)
+        run.train(frames, train.offsets, weights, out, progress)
         run.refresh_statistics(frames, starts)
     encoder = run.encoder.cpu().eval()
     encoder.history = run.history
@@ -164,22 +172,26 @@ class _Run:
         self.generator = torch.Generator(device)
         self.autocast = torch.autocast(device.type, torch.bfloat16, enabled=has_fast_bfloat16(device))
 
-    def train(self, frames: Tensor, offsets: np.ndarray, out: Path | None, progress: bool) -> None:
+    def train(
+        self, frames: Tensor, offsets: np.ndarray, weights: np.ndarray | None, out: Path | None, progress: bool
+    ) -> None:
         """Do the steps that are left."""
         options, every = self.options, max(1, self.options.steps // _REPORTS)
         saved, warned = time.monotonic(), False
         self.encoder.train()
         with progress_bar("training", options.steps, progress, done=self.step) as advance:
-            for lag, end in options.phases:
-                starts = torch.from_numpy(pair_indices(offsets, lag)).to(self.device)
-                for batch in _batches(len(starts), options.batch_size, self.seed, self.step, end):
-                    first = starts[batch.to(self.device)]
-                    views, loss, regulariser, norm = self._update(frames[torch.cat([first, first + lag])])
+            for lags, end in options.phases:
+                first, second = _mixed_pairs(offsets, lags)
+                rho = float(np.mean(self.rho ** (second - first)))
+                chances = None if weights is None else weights[first]
+                for batch in _batches(len(first), options.batch_size, self.seed, self.step, end, chances):
+                    pairs = torch.from_numpy(np.concatenate([first[batch], second[batch]]))
+                    views, loss, regulariser, norm = self._update(frames[pairs.to(self.device)])
                     self.step += 1
                     if self.step % every == 0 or self.step == options.steps:
                         if not torch.isfinite(loss + norm):  # else the weights of this step are finite, too
                             raise TrainingError(_not_finite(self.step, out))
-                        self.history.record(self.step, loss, regulariser, views, self.rho**lag)
+                        self.history.record(self.step, loss, regulariser, views, rho)
                         late = self.step > options.steps // 2  # before, one coordinate often runs ahead of the others
                         warned = warned or (late and warn_of_collapse(spread_of(views), views.shape[-1]))
                         if out is not None and time.monotonic() - saved > options.checkpoint_seconds:
@@ -245,11 +257,32 @@ class _Run:
         self.step = state["step"]
 
 
-def _describe(objective: Objective, options: TrainingOptions, latents: int, seed: int, frames: np.ndarray) -> str:
+def _describe(
+    objective: Objective,
+    options: TrainingOptions,
+    latents: int,
+    seed: int,
+    frames: np.ndarray,
+    weights: np.ndarray | None,
+) -> str:
     """Say in one line what decides a run, data included; a run resumes only what has the same description."""
     name = re.sub(r" at 0x[0-9a-f]+", "", repr(objective))
     data = zlib.crc32(np.ascontiguousarray(frames[:: max(1, len(frames) // 512)]).data)
-    return f"{name} {options!r} latents={latents} seed={seed} frames={len(frames)} checksum={data:08x}"
+    drawn = "" if weights is None else f" weights={zlib.crc32(np.ascontiguousarray(weights).data):08x}"
+    return f"{name} {options!r} latents={latents} seed={seed} frames={len(frames)} checksum={data:08x}{drawn}"
+
+
+def _check_weights(weights: np.ndarray, frames: int) -> None:
+    if weights.shape != (frames,) or not np.isfinite(weights).all() or weights.min() < 0 or weights.max() == 0:
+        raise ValueError(
+            f"weights {weights.shape} have to be finite, not negative, not all 0, one per frame ({frames},)"
+        )
+
+
+def _mixed_pairs(offsets: np.ndarray, lags: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the first and the second frame of every pair with one of the lags."""
+    starts = [pair_indices(offsets, lag) for lag in lags]
+    return np.concatenate(starts), np.concatenate([first + lag for first, lag in zip(starts, lags, strict=True)])
 
 
 def _parameter_groups(encoder: nn.Module, weight_decay: float) -> list[dict[str, Any]]:
@@ -260,16 +293,26 @@ def _parameter_groups(encoder: nn.Module, weight_decay: float) -> list[dict[str,
     ]
 
 
-def _batches(pairs: int, batch_size: int, seed: int, done: int, end: int) -> Iterator[Tensor]:
-    """Yield the indices of each remaining step; every epoch is a fresh permutation that follows from seed and epoch."""
+def _batches(
+    pairs: int, batch_size: int, seed: int, done: int, end: int, chances: np.ndarray | None = None
+) -> Iterator[np.ndarray]:
+    """Yield the indices of each remaining step.
+
+    Every epoch is a fresh permutation that follows from seed and epoch; with chances (pairs,), each step draws by them.
+    """
     size = min(batch_size, pairs)
+    if chances is not None:
+        edges = np.cumsum(chances, dtype=np.float64)
+        for step in range(done, end):
+            yield np.searchsorted(edges, edges[-1] * np.random.default_rng([seed, 3, step]).random(size), "right")
+        return
     per_epoch = pairs // size
     order, current = None, -1
     for step in range(done, end):
         epoch, place = divmod(step, per_epoch)
         if order is None or epoch != current:
             order, current = np.random.default_rng([seed, 0, epoch]).permutation(pairs), epoch
-        yield torch.from_numpy(order[place * size : (place + 1) * size])
+        yield order[place * size : (place + 1) * size]
 
 
 def _views_of_pairs(encoder: Encoder, episodes: Episodes, lag: int, seed: int, most: int = 2_000) -> Tensor:

@@ -4,7 +4,7 @@ import math
 import numpy as np
 import pytest
 
-from worldmodel.ceiling import aliased_r2
+from worldmodel.ceiling import aliased_r2, sampled_r2
 
 
 @pytest.mark.parametrize(
@@ -39,3 +39,18 @@ def test_no_regression_on_the_seen_angle_beats_the_ceiling() -> None:
 def test_numbers_that_are_no_scale_are_refused(sigma: float, period: float) -> None:
     with pytest.raises(ValueError, match="positive finite number"):
         aliased_r2(sigma, period)
+
+
+@pytest.mark.parametrize("sigma", [0.7, 1.0, 1.5])
+def test_draws_give_the_ceiling_of_a_gaussian(sigma: float) -> None:
+    draws = sigma * np.random.default_rng(0).standard_normal(400_000)
+    assert sampled_r2(draws, 2 * math.pi) == pytest.approx(aliased_r2(sigma, 2 * math.pi), abs=0.002)
+
+
+def test_draws_within_one_turn_lose_nothing() -> None:
+    assert sampled_r2(np.random.default_rng(0).uniform(-3, 3, 20_000), 2 * math.pi) == 1.0
+
+
+def test_too_few_draws_are_refused() -> None:
+    with pytest.raises(ValueError, match="too few"):
+        sampled_r2(np.zeros(100), 1.0)

@@ -9,21 +9,34 @@ from worldmodel.episodes import Episode, Episodes, stack
 IDENTITY = {"env": "e", "explorer": "x", "seed": 0, "dt": 0.02, "latent_names": ("a", "b"), "latent_scales": (1.0, 1.0)}
 
 
+MEASURED = ("latents", "actions", "offsets", "rewards")
+
+
 def episode(length: int, value: int = 0) -> Episode:
     rng = np.random.default_rng(value)
     frames = np.full((length, 4, 4, 3), value, np.uint8)
     latents = rng.standard_normal((length, 2)).astype(np.float32)
-    return Episode(frames, rng.standard_normal((length, 4)), latents, np.full((length - 1, 1), value, np.float32))
+    actions, rewards = np.full((length - 1, 1), value, np.float32), np.full(length - 1, value, np.float32)
+    return Episode(frames, rng.standard_normal((length, 4)), latents, actions, rewards)
 
 
 def episodes(*lengths: int) -> Episodes:
     arrays = stack([episode(length, index) for index, length in enumerate(lengths)])
-    return Episodes(**arrays, card=describe(arrays["latents"], arrays["actions"], arrays["offsets"], **IDENTITY))
+    return Episodes(**arrays, card=describe(*(arrays[name] for name in MEASURED), **IDENTITY))
 
 
-def test_actions_are_those_of_their_episode() -> None:
-    for index, part in enumerate(episodes(3, 10, 7)):
+def test_actions_and_rewards_are_those_of_their_episode() -> None:
+    data = episodes(3, 10, 7)
+    for index, part in enumerate(data):
         assert (part.actions == index).all() and len(part.actions) == len(part.frames) - 1
+        assert (part.rewards == index).all() and len(part.rewards) == len(part.actions)
+    assert data.card.returns == (0 * 2 + 1 * 9 + 2 * 6) / 3
+
+
+def test_rewards_may_be_unknown() -> None:
+    assert np.isnan(dataclasses.replace(episode(5), rewards=None).rewards).all()
+    with pytest.raises(ValueError, match="and 3"):
+        dataclasses.replace(episode(5), rewards=np.zeros(3, np.float32))
 
 
 def test_an_episode_needs_one_action_less_than_frames() -> None:

@@ -186,6 +186,16 @@ def test_a_damaged_description_is_one_clear_error(file: str, text: str, line: st
         store.load()
 
 
+def test_data_from_before_rewards_were_kept_is_read(tmp_path: Path) -> None:
+    store = EpisodeStore.open(tmp_path / "data", SPEC)
+    store.write_shard(0, [episode(4)])
+    shutil.rmtree(tmp_path / "data" / "shards" / "00000.zarr" / "rewards")
+    with pytest.raises(ValueError, match="damaged"):
+        store.load()
+    (tmp_path / "data" / "spec.json").write_text(json.dumps(store.spec() | {"format": 1}))
+    assert np.isnan(store.load().rewards).all() and store.load().card.returns is None
+
+
 def test_pickles_are_refused_unread(tmp_path: Path) -> None:
     store = EpisodeStore.open(tmp_path / "data", SPEC)
     shard = tmp_path / "data" / "shards" / "00000.zarr"  # a Zarr v2 array of objects: reading it would run its pickle

@@ -15,7 +15,7 @@ from worldmodel.episodes import Episodes
 from worldmodel.history import CollapseWarning, LocalOptimumWarning, TrainingHistory, spread_of
 from worldmodel.identifiability import identifiability
 from worldmodel.objectives import LeJEPA, ObjectiveValue
-from worldmodel.training import TrainingError, TrainingOptions, fit_encoder
+from worldmodel.training import TrainingError, TrainingOptions, _batches, fit_encoder
 
 TINY = TrainingOptions(steps=12, batch_size=32, channels=(8, 8, 8, 8, 8), checkpoint_seconds=0.0)
 
@@ -150,6 +150,39 @@ def test_far_pairs_come_first(episodes: Episodes, tmp_path: Path) -> None:
     assert not same(once, fit(episodes))
     with pytest.raises(ValueError, match="share of the steps"):
         TrainingOptions(coarse_share=1.5)
+
+
+def test_pairs_of_several_lags_are_mixed(episodes: Episodes) -> None:
+    mixed = fit(episodes, mixed_lags=(3, 7))
+    assert mixed.history is not None
+    expected = np.mean([episodes_rho(episodes) ** lag for lag in (1, 3, 7)])
+    assert mixed.history.rho[-1] == pytest.approx(expected, abs=0.02)  # an episode has more near pairs than far ones
+    assert not same(mixed, fit(episodes))
+    with pytest.raises(ValueError, match="shorter"):
+        fit(episodes, mixed_lags=(50,))
+    with pytest.raises(ValueError, match="mixed_lags"):
+        TrainingOptions(mixed_lags=(0,))
+
+
+def test_weights_of_pairs_have_to_fit(episodes: Episodes) -> None:
+    weights = np.ones(len(episodes.train.frames))
+    for wrong in (weights[:-1], -weights, 0 * weights, weights * np.nan):
+        with pytest.raises(ValueError, match="weights"):
+            fit_encoder(episodes, 2, options=TINY, weights=wrong, progress=False, device="cpu")
+
+
+@pytest.mark.filterwarnings("ignore::worldmodel.history.LocalOptimumWarning")
+def test_a_weighted_training_resumes_only_with_its_weights(episodes: Episodes, tmp_path: Path) -> None:
+    weights = np.linspace(1, 2, len(episodes.train.frames))
+    fit_encoder(episodes, 2, options=TINY, weights=weights, out=tmp_path, progress=False, device="cpu")
+    with pytest.raises(ValueError, match="holds another run"):
+        fit(episodes, out=tmp_path)
+
+
+def test_pairs_are_drawn_as_often_as_they_weigh() -> None:
+    chances = np.array([1.0, 0.0, 3.0])
+    drawn = np.concatenate(list(_batches(3, 3, seed=0, done=0, end=4_000, chances=chances)))
+    assert np.allclose(np.bincount(drawn) / len(drawn), chances / 4, atol=0.02)
 
 
 def episodes_rho(episodes: Episodes) -> float:
