@@ -97,7 +97,7 @@ def collect(
         length = (50 if posed else round(seconds / suite.dt) + 1) if length is None else length
         if length < 2:
             raise ValueError(f"an episode has at least 2 frames, not {length}")
-        _rehearse(explorer, suite)
+        rehearse(explorer, suite)
         shard_frames = _SHARD_FRAMES if posed else 0 if within is None else _CONFINED_FRAMES
         episodes = max(1, shard_frames // length)
         spec = _spec(env_id(env), explorer, seed, suite, env_options)
@@ -136,7 +136,7 @@ def _spec(env: str, explorer: Explorer, seed: int, suite: SuiteEnv, options: Map
     }
 
 
-def _rehearse(explorer: Explorer, suite: SuiteEnv) -> None:
+def rehearse(explorer: Explorer, suite: SuiteEnv) -> None:
     """Let the explorer do one step, so that one that does not fit the task is refused before any work."""
     rng = np.random.default_rng(0)
     if isinstance(explorer, PosedExplorer):

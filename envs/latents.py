@@ -128,6 +128,11 @@ class LatentSpec:
         turning = self.turning
         return (latents[..., turning] * self.scales[turning]) * (_FULL_TURN / self.periods[turning])
 
+    def turned(self, angles: np.ndarray) -> np.ndarray:
+        """Angles (..., k) in rad as the latents that turn (..., k), the inverse of `angles`."""
+        turning = self.turning
+        return angles * (self.periods[turning] / _FULL_TURN) / self.scales[turning]
+
     def to_latents(self, qpos: np.ndarray) -> np.ndarray:
         """Latents of positions: (..., nq) in rad or m to (..., n) float64, turns counted (`wrap` forgets them)."""
         return (self._joints(qpos) - self.means) / self.scales

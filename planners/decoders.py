@@ -6,6 +6,8 @@ from typing import Protocol
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
+from worldmodel.circle import AngleReader, fit_angle_reader
+from worldmodel.envs.latents import LatentSpec
 from worldmodel.linear import AffineMap, fit_affine
 
 
@@ -63,3 +65,33 @@ class NearestDecoder:
         search = NearestNeighbors(n_neighbors=self.neighbours).fit(self.gallery)
         _, index = search.kneighbors(h.reshape(-1, h.shape[-1]))
         return self.latents[index].mean(1).reshape(*h.shape[:-1], -1).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class CircleDecoder:
+    """Reads latents that turn all the way round by atan2, and all others by the affine map.
+
+    Attributes:
+        spec: the latents.
+        linear: (..., m) to (..., n).
+        angles: (..., m) to (..., k), for those that turn.
+    """
+
+    spec: LatentSpec
+    linear: AffineMap
+    angles: AngleReader
+
+    def __call__(self, h: np.ndarray) -> np.ndarray:
+        """Read (..., m) as (..., n)."""
+        latents = self.linear(h)
+        latents[..., self.spec.turning] = self.spec.turned(self.angles(h))
+        return latents
+
+
+def circle_decoder(h: np.ndarray, z: np.ndarray, spec: LatentSpec) -> CircleDecoder:
+    """Fit how embeddings (N, m) with circle latents are read as latents (N, n) of training episodes.
+
+    Raises:
+        ValueError: too few samples, or values that are not finite.
+    """
+    return CircleDecoder(spec, fit_affine(h, z), fit_angle_reader(h, spec.angles(z)))

@@ -27,6 +27,7 @@ def run(main: Callable[..., Any] | Mapping[str, Callable[..., Any]], name: str) 
     Set ``WORLDMODEL_TRACEBACK=1`` to see where an error was raised.
     """
     warnings.showwarning = _show_warning
+    warnings.filterwarnings("ignore", message="A worker stopped while some jobs")  # loky renews workers that grow
     try:
         if callable(main):
             tyro.cli(main, prog=name)

@@ -69,7 +69,7 @@ class KalmanFilter:
 
     def _gain(self, predicted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the gain and the covariance after an update, by the covariance before it."""
-        K = scipy.linalg.solve(self.C @ predicted @ self.C.T + self.V, self.C @ predicted, assume_a="pos").T
+        K = np.linalg.solve(self.C @ predicted @ self.C.T + self.V, self.C @ predicted).T
         rest = np.eye(len(self.A)) - K @ self.C
         return K, rest @ predicted @ rest.T + K @ self.V @ K.T  # Joseph's form stays positive
 
@@ -234,7 +234,7 @@ def _smoothed(
     S, cross = np.broadcast_to(P, (len(h), *P.shape)).copy(), np.zeros((len(h), len(P) - 1, *P.shape[1:]))
     for t in range(len(P) - 2, -1, -1):
         ahead = kalman.A @ P[t] @ kalman.A.T + kalman.W
-        J, goes_on = scipy.linalg.solve(ahead, kalman.A @ P[t], assume_a="pos").T, acted[:, t]
+        J, goes_on = np.linalg.solve(ahead, kalman.A @ P[t]).T, acted[:, t]
         surprise = x[goes_on, t + 1] - kalman.transition(x[goes_on, t], actions[goes_on, t])
         cross[goes_on, t] = S[goes_on, t + 1] @ J.T
         S[goes_on, t] += J @ (S[goes_on, t + 1] - ahead) @ J.T

@@ -49,3 +49,10 @@ def r2_score(y: np.ndarray, prediction: np.ndarray) -> np.ndarray:
     total = ((y - y.mean(0)) ** 2).sum(0)
     residual = ((y - prediction) ** 2).sum(0)
     return np.where(total > 0, 1 - residual / np.where(total > 0, total, 1.0), 0.0)
+
+
+def whiten(x: np.ndarray) -> np.ndarray:
+    """Return the rows of x (N, m) with mean 0 and covariance I; directions without spread are left out."""
+    x = np.asarray(x, np.float64)
+    left, singular, _ = np.linalg.svd(x - x.mean(0), full_matrices=False)
+    return left[:, singular > 1e-9 * singular[0]] * np.sqrt(len(x))

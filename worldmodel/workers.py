@@ -1,17 +1,28 @@
-"""Work that fans out over processes, and ends in a named error when one of them dies or hangs."""
+"""Work that fans out over processes, here or on a cluster, and ends in a named error when one of them dies or hangs."""
 
 import multiprocessing
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import joblib
 from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
+Backend = Literal["loky", "ray"]
+"""Where workers run: processes of this machine, or a Ray cluster (one of this machine where none is joined)."""
+
 _HUNG_SECONDS = 600.0  # a worker that finishes nothing for so long is taken for dead
 
 
-def in_parallel(calls: Sequence[Any], processes: int, what: str, *, ordered: bool = False) -> Iterator[Any]:
+def in_parallel(
+    calls: Sequence[Any],
+    processes: int,
+    what: str,
+    *,
+    ordered: bool = False,
+    patience: float | None = None,
+    backend: Backend = "loky",
+) -> Iterator[Any]:
     """Yield the results of ``joblib.delayed`` calls as they come, or in their order.
 
     loky starts fresh interpreters, so each has an OpenGL context of its own. They stay for the next call, until
@@ -22,18 +33,37 @@ def in_parallel(calls: Sequence[Any], processes: int, what: str, *, ordered: boo
         processes: how many at a time.
         what: names the work in errors.
         ordered: yield results in the order of the calls.
+        patience: seconds without any result after which a worker is taken for dead (default: 10 minutes).
+        backend: where workers run.
 
     Raises:
+        ValueError: the backend is not installed.
         RuntimeError: a worker died or hangs.
     """
+    register(backend)
+    patience = _HUNG_SECONDS if patience is None else patience
     order = "generator" if ordered else "generator_unordered"
-    parallel = joblib.Parallel(processes, return_as=order, batch_size=1, timeout=_HUNG_SECONDS)
+    parallel = joblib.Parallel(processes, backend=backend, return_as=order, batch_size=1, timeout=patience)
     try:
         yield from parallel(calls)
     except TerminatedWorkerError as error:
         raise RuntimeError(f"a worker died while {what}; the same command resumes ({error})") from error
     except multiprocessing.TimeoutError as error:
-        raise RuntimeError(f"nothing done in {_HUNG_SECONDS:.0f} s of {what}: a worker hangs; try again") from error
+        raise RuntimeError(f"nothing done in {patience:.0f} s of {what}: a worker hangs; try again") from error
+
+
+def register(backend: Backend) -> None:
+    """Make a backend known to joblib.
+
+    Raises:
+        ValueError: it is not installed.
+    """
+    if backend == "ray":
+        try:
+            from ray.util.joblib import register_ray
+        except ImportError:
+            raise ValueError("the backend ray is not installed: pip install 'worldmodel[ray]'") from None
+        register_ray()
 
 
 def dismiss() -> None:

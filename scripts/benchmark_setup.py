@@ -1,0 +1,133 @@
+"""What the cells of the benchmark share: the task, the data of each explorer, and what all are scored on.
+
+Everything is a stage on disk under a hash of what determines it, so that cells run anywhere, resume after a kill, and
+share what they have in common.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+
+from worldmodel.agents import ActionOU, LatentLaw, LatentOU, PosedExplorer, collect
+from worldmodel.agents.explorers import Explorer
+from worldmodel.envs import SuiteEnv, make
+from worldmodel.envs.control_tasks import ControlSetting, control_setting
+from worldmodel.stages import Stage, run_stage
+
+_LAW_FRAMES = 4_000  # of each common set
+LAW_PARTS = {"train": slice(0, 1_500), "selection": slice(1_500, 2_000), "heldout": slice(2_000, _LAW_FRAMES)}
+"""Independent frames of a common set: some fit maps, some choose lags, some score."""
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What all cells share.
+
+    Attributes:
+        env: name of the task.
+        scale: rad or m per latent; None takes the task's own.
+        frames: of each explorer's data.
+        steps: of training.
+        driven: frames of the common data that dynamics are fitted to.
+        tasks: start-goal pairs.
+        size: height and width of a frame.
+        camera: number or name.
+        seed: of what is common to all.
+        device: where encoders are trained.
+        out: where stages are kept.
+    """
+
+    env: str
+    scale: float | None
+    frames: int
+    steps: int
+    driven: int
+    tasks: int
+    size: int
+    camera: int | str
+    seed: int
+    device: str
+    out: Path
+
+    @cached_property
+    def env_options(self) -> dict[str, Any]:
+        """Options of the environment."""
+        options = {"height": self.size, "width": self.size, "camera": self.camera}
+        if self.scale is None:
+            return options
+        return options | {"latent_spec": _suite(make(self.env, **options)).latent_spec.rescaled(self.scale)}
+
+    def make(self, **changes: Any) -> SuiteEnv:
+        """Make the environment."""
+        return _suite(make(self.env, **self.env_options, **changes))
+
+    def control(self) -> tuple[SuiteEnv, ControlSetting]:
+        """Make the environment at its control step, with how it is controlled."""
+        setting = control_setting(self.make().latent_spec)
+        return self.make(frame_skip=setting.frame_skip(self.make().dt)), setting
+
+    def key(self, *names: str) -> dict[str, Any]:
+        """Return options that determine a stage; the environment's own are always among them."""
+        return {name: getattr(self, name) for name in ("env", "scale", "size", "camera", *names)}
+
+
+@dataclass(frozen=True)
+class Common:
+    """What all cells are scored on.
+
+    Attributes:
+        gaussian: frames of latents from N(0, I).
+        uniform: frames of latents from the uniform law of variance 1.
+        driven: episodes that dynamics are fitted to.
+    """
+
+    gaussian: Stage
+    uniform: Stage
+    driven: Stage
+
+    @property
+    def digests(self) -> list[str]:
+        """Of its stages."""
+        return [self.gaussian.digest, self.uniform.digest, self.driven.digest]
+
+
+def collect_common(setup: Setup, processes: int) -> Common:
+    """Collect what all cells are scored on, with progress bars."""
+    laws = []
+    for index, (name, law) in enumerate((("gaussian", LatentOU(0.0)), ("uniform", LatentLaw("uniform", 0.0)))):
+        key = setup.key("seed") | {"explorer": repr(law), "frames": _LAW_FRAMES}
+        options = {"length": 2, "seed": setup.seed + 1_000_003 * (index + 1), "processes": processes}
+        laws.append(_collect(setup, f"law-{name}", key, law, _LAW_FRAMES, options))
+    env, setting = setup.control()
+    explorer, seed = ActionOU(), setup.seed + 3_000_009
+    key = setup.key("seed", "driven") | {"explorer": explorer, "within": setting.within, "frame_skip": env.frame_skip}
+    options = {"within": setting.within, "frame_skip": env.frame_skip, "seed": seed, "processes": processes}
+    driven = _collect(setup, "driven", key, explorer, setup.driven, options)
+    env.close()
+    return Common(*laws, driven)
+
+
+def collect_data(setup: Setup, explorer: Explorer, lags: tuple[int, ...], seed: int) -> Stage:
+    """Collect the data of one explorer and one seed."""
+    length = max(50, 2 * max(lags)) if isinstance(explorer, PosedExplorer) else None
+    key = setup.key("frames") | {"explorer": repr(explorer), "length": length, "seed": seed}
+    options = {"length": length, "seed": seed, "progress": False}
+    return _collect(setup, "data", key, explorer, setup.frames, options)
+
+
+def _collect(
+    setup: Setup, name: str, key: dict[str, Any], explorer: Explorer, frames: int, options: dict[str, Any]
+) -> Stage:
+    def build(folder: Path) -> None:
+        collect(setup.env, explorer, frames, folder / "episodes", **options, **setup.env_options)
+
+    return run_stage(setup.out, name, key, build)
+
+
+def _suite(env: gym.Env[Any, Any]) -> SuiteEnv:
+    suite = env.unwrapped
+    assert isinstance(suite, SuiteEnv)
+    return suite
