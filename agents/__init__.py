@@ -13,9 +13,12 @@ from worldmodel.agents.policies import (
     begin,
 )
 from worldmodel.agents.tracking import TrackingOU
+from worldmodel.agents.training import Agent, AgentOptions, train_agent
 
 __all__ = [
     "ActionOU",
+    "Agent",
+    "AgentOptions",
     "CallablePolicy",
     "DrivingExplorer",
     "EnvironmentExplorer",
@@ -32,4 +35,5 @@ __all__ = [
     "collect",
     "explorer",
     "ou_chains",
+    "train_agent",
 ]

@@ -1,0 +1,39 @@
+"""Agents trained by the command line."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from worldmodel.scripts.train_agent import TrainAgentOptions, main
+
+SMALL = TrainAgentOptions(steps=120, frame_skip=20, envs=2, episodes=2, test_episodes=2, device="cpu")
+
+
+def test_every_seed_is_trained_once_and_stands_in_the_result(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(replace(SMALL, out=tmp_path))
+    assert json.loads((tmp_path / "result.json").read_text())["unit"] == "episode"
+    capsys.readouterr()
+    main(replace(SMALL, out=tmp_path, seeds=2))
+    assert capsys.readouterr().out.count("kept from an earlier run") == 1
+    result = json.loads((tmp_path / "result.json").read_text())
+    assert [row["seed"] for row in result["seeds"]] == [0, 1] and result["unit"] == "seed"
+    assert {"mean", "ci95"} == set(result["return"]) == set(result["return_random"])
+    assert (tmp_path / "best-sac.zip").is_file() and (tmp_path / "learning.png").is_file()
+
+
+@pytest.mark.parametrize(
+    "bad, line",
+    [
+        (replace(SMALL, env="reachr"), "nearest: reacher"),
+        (replace(SMALL, steps=10**12), "a replay buffer of 1000000000000 transitions takes"),
+        (replace(SMALL, seeds=0), "seeds is 0"),
+    ],
+    ids=["env", "memory", "seeds"],
+)
+def test_bad_input_is_one_line(bad: TrainAgentOptions, line: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=line):
+        main(replace(bad, out=tmp_path))
