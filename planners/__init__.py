@@ -4,11 +4,12 @@ from worldmodel.planners.catalogue import PLANNERS, ControlOptions, planner_poli
 from worldmodel.planners.closed_loop import ClosedLoop, evaluate
 from worldmodel.planners.compare import PlanOutcome
 from worldmodel.planners.costs import QuadraticCost
-from worldmodel.planners.decoders import NearestDecoder, linear_decoder
+from worldmodel.planners.decoders import NearestDecoder, circle_decoder, linear_decoder
 from worldmodel.planners.kinematic import KinematicPlans, plan_kinematic
 from worldmodel.planners.lqr import LQR, ControlError
 from worldmodel.planners.mpc import MPC, MPCOptions
 from worldmodel.planners.policy import PlannerPolicy
+from worldmodel.planners.seeking import GoalSeeker
 from worldmodel.planners.straight_line import StraightLine
 from worldmodel.planners.world import World, fit_worlds
 
@@ -19,6 +20,7 @@ __all__ = [
     "ClosedLoop",
     "ControlError",
     "ControlOptions",
+    "GoalSeeker",
     "KinematicPlans",
     "MPCOptions",
     "NearestDecoder",
@@ -27,6 +29,7 @@ __all__ = [
     "QuadraticCost",
     "StraightLine",
     "World",
+    "circle_decoder",
     "evaluate",
     "fit_worlds",
     "linear_decoder",

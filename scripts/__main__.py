@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from worldmodel.scripts import bench, cli, collect, plan, train, train_agent
+from worldmodel.scripts import bench, benchmark, cli, collect, plan, train, train_agent
 
 
 def main() -> None:
@@ -12,6 +12,7 @@ def main() -> None:
         "collect": collect.main,
         "train": train.main,
         "train-agent": train_agent.main,
+        "benchmark": benchmark.main,
         "bench": bench.main,
     }
     cli.run(commands, "worldmodel")

@@ -4,7 +4,6 @@ python scripts/benchmark.py --env reacher --explorers latent-ou:0.9 tracking-ou 
 """
 
 import os
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,14 +12,13 @@ from typing import Annotated, Any
 import joblib
 import tyro
 
-from worldmodel.agents import explorer
-from worldmodel.agents.collect import rehearse
 from worldmodel.agents.explorers import Explorer
 from worldmodel.devices import resolve_device
 from worldmodel.progress import progress_bar
 from worldmodel.scripts import benchmark_report, cli
 from worldmodel.scripts.benchmark_cell import Cell, read_cell, run_cell
 from worldmodel.scripts.benchmark_control import run_baselines
+from worldmodel.scripts.benchmark_explorers import check, prepare, short_name
 from worldmodel.scripts.benchmark_setup import Common, Setup, collect_common, collect_data
 from worldmodel.scripts.benchmark_training import Recipe
 from worldmodel.scripts.cli import console
@@ -36,7 +34,8 @@ class BenchmarkOptions:
 
     Attributes:
         env: a DeepMind Control task: reacher, point_mass, ...
-        explorers: what moves the simulator, as for scripts/collect.py; your own as module:Name or file.py:Name.
+        explorers: what moves the simulator, as for scripts/collect.py; your own as module:Name or file.py:Name. Also
+            sac or ppo (trained first, on the task's state) and seek:PLANNER (to one goal after another).
         lags: control steps between the frames of a pair; lags across which nothing correlates are skipped.
         trainings: how encoders are trained: plain, or joined by plus signs: unwhitened, circle (two coordinates for a
             hinge that turns all the way round), mixed (lags), resampled (pairs, towards a Gaussian).
@@ -45,6 +44,7 @@ class BenchmarkOptions:
         steps: of training.
         driven: frames of the common driven data, to which dynamics are fitted.
         tasks: start-goal pairs that are planned and driven.
+        test_frames: of each common law: three eighths fit the maps, one chooses lags, half score.
         scale: rad or m per latent, for explorers that pose (default: the task's own; 1.0 is the paper's).
         size: height and width of a frame in pixels, a multiple of 16.
         camera: the camera, by number or name.
@@ -64,6 +64,7 @@ class BenchmarkOptions:
     steps: int = 500
     driven: int = 4_000
     tasks: int = 50
+    test_frames: int = 4_000
     scale: float | None = None
     size: int = 64
     camera: int | str = 0
@@ -79,12 +80,13 @@ def main(options: Annotated[BenchmarkOptions, tyro.conf.arg(name="")]) -> None:
     out = cli.run_folder(options.out, f"benchmark-{options.env}")
     shared = {name: value for name, value in asdict(options).items() if name in Setup.__dataclass_fields__}
     setup = Setup(**shared | {"out": out / "stages"})
-    explorers = _check(options, setup)
+    names = _check(options, setup)
     jobs = options.jobs or os.cpu_count() or 1
     spec = setup.make().latent_spec
     console.print(f"{options.env}: latents {', '.join(spec.names)}; {jobs} jobs at a time; into {out}", highlight=False)
     try:
         common = collect_common(setup, jobs)
+        explorers = {name: prepare(text, setup, common.driven) for name, text in names.items()}
         data = _collect(options, setup, explorers, jobs)
         cells = _score(options, setup, common, explorers, data, jobs)
     finally:
@@ -92,36 +94,27 @@ def main(options: Annotated[BenchmarkOptions, tyro.conf.arg(name="")]) -> None:
     benchmark_report.report(out, _plain_options(options), spec.names, cells)
 
 
-def _check(options: BenchmarkOptions, setup: Setup) -> dict[str, Explorer]:
+def _check(options: BenchmarkOptions, setup: Setup) -> dict[str, str]:
     """Refuse what would fail later, before any long work; return the explorers by their short names."""
     resolve_device(options.device)
     register(options.backend)
-    for name in ("seeds", "frames", "steps", "driven", "tasks"):
-        if getattr(options, name) < 1:
-            raise ValueError(f"{name} is {getattr(options, name)}; it must be at least 1")
+    for name, least in (("seeds", 1), ("frames", 1_000), ("steps", 1), ("driven", 3), ("tasks", 1), ("test_frames", 100)):
+        if getattr(options, name) < least:
+            raise ValueError(f"{name} is {getattr(options, name)}; it must be at least {least}")
     if not options.explorers or not options.lags or not options.trainings:
         raise ValueError("give at least one explorer, one lag and one training")
     if min(options.lags) < 1:
         raise ValueError(f"lag is {min(options.lags)}; it must be at least 1 control step")
     for training in options.trainings:
         Recipe.of(training)
-    env = setup.make()
-    explorers = {short_name(text): explorer(text) for text in options.explorers}
-    if len(explorers) < len(options.explorers):
+    names = {short_name(text): text for text in options.explorers}
+    if len(names) < len(options.explorers):
         raise ValueError(f"explorers come twice: {', '.join(options.explorers)}")
-    for each in explorers.values():
-        rehearse(each, env)
+    env = setup.make()
+    for text in options.explorers:
+        check(text, env)
     env.close()
-    return explorers
-
-
-def short_name(text: str) -> str:
-    """Return an explorer's text without the folders of its files.
-
-    >>> short_name("mix:0.2:sac:runs/expert/best-sac.zip+random")
-    'mix:0.2:sac:best-sac.zip+random'
-    """
-    return re.sub(r"[^:+]*/", "", text)
+    return names
 
 
 def _collect(

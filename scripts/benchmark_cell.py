@@ -25,7 +25,7 @@ from worldmodel.planners.decoders import circle_decoder, linear_decoder
 from worldmodel.planners.kinematic import plan_kinematic
 from worldmodel.planners.straight_line import StraightLine
 from worldmodel.scripts.benchmark_control import control, untimed
-from worldmodel.scripts.benchmark_setup import LAW_PARTS, Common, Setup
+from worldmodel.scripts.benchmark_setup import Common, Setup, law_parts
 from worldmodel.scripts.benchmark_training import Recipe
 from worldmodel.stages import Stage, run_stage
 from worldmodel.store import load_episodes
@@ -154,7 +154,7 @@ def _laws(
     for name, stage, ceiling in (("gaussian", common.gaussian, spec.ceiling()), ("uniform", common.uniform, whole)):
         law = load_episodes(stage.folder / "episodes")
         seen = encoder.encode(law.frames)
-        parts = {part: (seen[rows], law.latents[rows]) for part, rows in LAW_PARTS.items()}
+        parts = {part: (seen[rows], law.latents[rows]) for part, rows in law_parts(len(seen)).items()}
         measured[name] = _scores(spec, *parts["train"], *parts["heldout"], ceiling)
         if name == "gaussian":
             measured["selection"] = _scores(spec, *parts["train"], *parts["selection"], ceiling)

@@ -17,10 +17,6 @@ from worldmodel.envs import SuiteEnv, make
 from worldmodel.envs.control_tasks import ControlSetting, control_setting
 from worldmodel.stages import Stage, run_stage
 
-_LAW_FRAMES = 4_000  # of each common set
-LAW_PARTS = {"train": slice(0, 1_500), "selection": slice(1_500, 2_000), "heldout": slice(2_000, _LAW_FRAMES)}
-"""Independent frames of a common set: some fit maps, some choose lags, some score."""
-
 
 @dataclass(frozen=True)
 class Setup:
@@ -33,6 +29,7 @@ class Setup:
         steps: of training.
         driven: frames of the common data that dynamics are fitted to.
         tasks: start-goal pairs.
+        test_frames: of each common law.
         size: height and width of a frame.
         camera: number or name.
         seed: of what is common to all.
@@ -46,6 +43,7 @@ class Setup:
     steps: int
     driven: int
     tasks: int
+    test_frames: int
     size: int
     camera: int | str
     seed: int
@@ -98,9 +96,9 @@ def collect_common(setup: Setup, processes: int) -> Common:
     """Collect what all cells are scored on, with progress bars."""
     laws = []
     for index, (name, law) in enumerate((("gaussian", LatentOU(0.0)), ("uniform", LatentLaw("uniform", 0.0)))):
-        key = setup.key("seed") | {"explorer": repr(law), "frames": _LAW_FRAMES}
+        key = setup.key("seed") | {"explorer": repr(law), "frames": setup.test_frames}
         options = {"length": 2, "seed": setup.seed + 1_000_003 * (index + 1), "processes": processes}
-        laws.append(_collect(setup, f"law-{name}", key, law, _LAW_FRAMES, options))
+        laws.append(_collect(setup, f"law-{name}", key, law, setup.test_frames, options))
     env, setting = setup.control()
     explorer, seed = ActionOU(), setup.seed + 3_000_009
     key = setup.key("seed", "driven") | {"explorer": explorer, "within": setting.within, "frame_skip": env.frame_skip}
@@ -108,6 +106,12 @@ def collect_common(setup: Setup, processes: int) -> Common:
     driven = _collect(setup, "driven", key, explorer, setup.driven, options)
     env.close()
     return Common(*laws, driven)
+
+
+def law_parts(frames: int) -> dict[str, slice]:
+    """Cut the independent frames of a common law: three eighths fit maps, one chooses lags, half score."""
+    fitted, chosen = 3 * frames // 8, frames // 2
+    return {"train": slice(0, fitted), "selection": slice(fitted, chosen), "heldout": slice(chosen, frames)}
 
 
 def collect_data(setup: Setup, explorer: Explorer, lags: tuple[int, ...], seed: int) -> Stage:

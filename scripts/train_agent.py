@@ -79,7 +79,7 @@ def main(options: Annotated[TrainAgentOptions, tyro.conf.arg(name="")]) -> None:
     console.print(
         f"{options.env}: {options.algo} on {options.obs}, {options.seeds} seed(s); into {out}", highlight=False
     )
-    stages = [_train(options, training, out, options.seed + index) for index in range(options.seeds)]
+    stages = [train_seed(options, out, options.seed + index) for index in range(options.seeds)]
     agents = [Agent.load(stage.folder / "agent.json") for stage in stages]
     leader = int(np.argmax([agent.curve.mean.max() for agent in agents]))  # by the episodes that choose
     best = out / f"best-{options.algo}.zip"
@@ -114,7 +114,10 @@ def _training(options: TrainAgentOptions) -> AgentOptions:
     )
 
 
-def _train(options: TrainAgentOptions, training: AgentOptions, out: Path, seed: int) -> Stage:
+def train_seed(options: TrainAgentOptions, out: Path, seed: int) -> Stage:
+    """Train the agent of one seed, or take the one of an earlier run; its folder holds ``best-<algo>.zip``."""
+    training = _training(options)
+
     def build(folder: Path) -> None:
         train_agent(partial(make_envs, options), folder, training, device=options.device, seed=seed)
 

@@ -43,6 +43,7 @@ def in_parallel(
     register(backend)
     patience = _HUNG_SECONDS if patience is None else patience
     order = "generator" if ordered else "generator_unordered"
+    order = order if backend == "loky" else "list"  # all that joblib's Ray backend offers: results come at the end
     parallel = joblib.Parallel(processes, backend=backend, return_as=order, batch_size=1, timeout=patience)
     try:
         yield from parallel(calls)

@@ -1,7 +1,9 @@
 import numpy as np
 import pytest
 
-from worldmodel.planners.decoders import NearestDecoder, linear_decoder
+from worldmodel.circle import on_circle
+from worldmodel.envs import make
+from worldmodel.planners.decoders import NearestDecoder, circle_decoder, linear_decoder
 
 
 def latents(n: int = 500, dimensions: int = 2, seed: int = 0) -> np.ndarray:
@@ -46,3 +48,12 @@ def test_a_gallery_that_cannot_answer_is_refused() -> None:
         NearestDecoder(latents(3), latents(3))
     with pytest.raises(ValueError, match="pairs them"):
         NearestDecoder(latents(30), latents(29))
+
+
+def test_circles_are_decoded_by_atan2_and_the_rest_by_the_affine_map() -> None:
+    spec = make("reacher").unwrapped.latent_spec
+    rng = np.random.default_rng(0)
+    z = spec.wrap(rng.uniform(-4, 4, (600, 2)))
+    h = np.hstack([on_circle(spec.angles(z)), z[:, 1:]]) @ rng.standard_normal((3, 3))
+    decode = circle_decoder(h[:300], z[:300], spec)
+    assert np.allclose(decode(h[300:]), z[300:])
