@@ -1,11 +1,20 @@
 """The `worldmodel` console command: `worldmodel plan --env reacher` is `python scripts/plan.py --env reacher`."""
 
-from worldmodel.scripts import bench, cli, collect, plan, train
+from collections.abc import Callable
+
+from worldmodel.scripts import bench, cli, collect, minari_data, plan, train
 
 
 def main() -> None:
     """Run one of the command lines by name."""
-    cli.run({"plan": plan.main, "collect": collect.main, "train": train.main, "bench": bench.main}, "worldmodel")
+    commands: dict[str, Callable[..., None]] = {
+        "plan": plan.main,
+        "collect": collect.main,
+        "train": train.main,
+        "minari-data": minari_data.main,
+        "bench": bench.main,
+    }
+    cli.run(commands, "worldmodel")
 
 
 if __name__ == "__main__":
