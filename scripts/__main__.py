@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from worldmodel.scripts import bench, benchmark, cli, collect, plan, train, train_agent
+from worldmodel.scripts import bench, benchmark, cli, collect, minari_data, plan, train, train_agent
 
 
 def main() -> None:
@@ -13,6 +13,7 @@ def main() -> None:
         "train": train.main,
         "train-agent": train_agent.main,
         "benchmark": benchmark.main,
+        "minari-data": minari_data.main,
         "bench": bench.main,
     }
     cli.run(commands, "worldmodel")

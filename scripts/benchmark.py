@@ -25,6 +25,7 @@ from worldmodel.scripts.cli import console
 from worldmodel.stages import Stage
 from worldmodel.workers import Backend, dismiss, in_parallel, register
 
+_LEAST = {"seeds": 1, "frames": 1_000, "steps": 1, "driven": 1_000, "tasks": 1, "test_frames": 100}
 _PATIENCE = 4 * 3600.0  # seconds that a cell may take
 
 
@@ -98,7 +99,14 @@ def _check(options: BenchmarkOptions, setup: Setup) -> dict[str, str]:
     """Refuse what would fail later, before any long work; return the explorers by their short names."""
     resolve_device(options.device)
     register(options.backend)
-    for name, least in (("seeds", 1), ("frames", 1_000), ("steps", 1), ("driven", 3), ("tasks", 1), ("test_frames", 100)):
+    for name, least in (
+        ("seeds", 1),
+        ("frames", 1_000),
+        ("steps", 1),
+        ("driven", 3),
+        ("tasks", 1),
+        ("test_frames", 100),
+    ):
         if getattr(options, name) < least:
             raise ValueError(f"{name} is {getattr(options, name)}; it must be at least {least}")
     if not options.explorers or not options.lags or not options.trainings:

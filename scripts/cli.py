@@ -33,7 +33,7 @@ def run(main: Callable[..., Any] | Mapping[str, Callable[..., Any]], name: str) 
             tyro.cli(main, prog=name)
         else:
             tyro.extras.subcommand_cli_from_dict(dict(main), prog=name)
-    except (ValueError, OSError, RuntimeError) as error:
+    except (ValueError, OSError, RuntimeError, ImportError) as error:
         if os.environ.get("WORLDMODEL_TRACEBACK"):
             raise
         Console(stderr=True).print(f"[bold red]{name}:[/] {error}", highlight=False, soft_wrap=True)

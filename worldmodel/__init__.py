@@ -1,6 +1,7 @@
 """From pixels to a plan, with proof: the learned world model.
 
-What needs torch loads on first use, so that a process that only renders or steps a simulator never waits for it.
+What needs torch or Gymnasium loads on first use: a process that only renders or steps a simulator never waits for
+torch, and an encoder loads where Gymnasium is not installed.
 
 >>> import worldmodel as wm
 >>> wm.LeJEPA(weight=0.05).weight
@@ -18,6 +19,7 @@ from worldmodel.store import EpisodeStore, load_episodes
 if TYPE_CHECKING:
     from worldmodel.dynamics import LinearGaussianDynamics, fit_dynamics, fit_linear_dynamics
     from worldmodel.encoder import Encoder
+    from worldmodel.minari_data import ObservationKeys, export_minari, import_minari
     from worldmodel.objectives import LeJEPA
     from worldmodel.training import TrainingOptions, fit_encoder
 
@@ -27,6 +29,9 @@ _ON_FIRST_USE = {
     "fit_linear_dynamics": "dynamics",
     "Encoder": "encoder",
     "LeJEPA": "objectives",
+    "ObservationKeys": "minari_data",
+    "export_minari": "minari_data",
+    "import_minari": "minari_data",
     "TrainingOptions": "training",
     "fit_encoder": "training",
 }
@@ -40,13 +45,16 @@ __all__ = [
     "Identifiability",
     "LeJEPA",
     "LinearGaussianDynamics",
+    "ObservationKeys",
     "TrainingOptions",
     "certificate",
     "certify",
+    "export_minari",
     "fit_dynamics",
     "fit_encoder",
     "fit_linear_dynamics",
     "identifiability",
+    "import_minari",
     "load_episodes",
     "measure",
 ]

@@ -75,25 +75,57 @@ class DataCard:
         write_json(path, self.to_json())
 
     @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> "DataCard":
+        """Return the card of :meth:`to_json`; a number that was not finite comes back as NaN.
+
+        Raises:
+            ValueError: the values are not those of a data card.
+        """
+        try:
+            values = dict(values)
+            shape = {key: float("nan") if value is None else value for key, value in values.pop("gaussianity").items()}
+            measured = Gaussianity(**_tuples(shape))
+            return cls(**_tuples(values), gaussianity=measured)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"no data card ({error})") from error
+
+    @classmethod
     def load(cls, path: Path) -> "DataCard":
-        """Read what :meth:`save` wrote; a number that was not finite comes back as NaN.
+        """Read what :meth:`save` wrote.
 
         Raises:
             ValueError: the file is damaged or not a data card.
         """
         try:
-            values = json.loads(path.read_bytes())
-            shape = {key: float("nan") if value is None else value for key, value in values.pop("gaussianity").items()}
-            measured = Gaussianity(**_tuples(shape))
-            return cls(**_tuples(values), gaussianity=measured)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            return cls.from_json(json.loads(path.read_bytes()))
+        except ValueError as error:
             raise ValueError(f"{path} is no data card: delete it and it is measured again ({error})") from error
+
+    @property
+    def mean_rho(self) -> float:
+        """Mean of ``rho`` over the latents; NaN where the data has no true latents."""
+        return float(np.mean(self.rho)) if self.rho else float("nan")
+
+
+_MEASURED = {
+    "episodes",
+    "frames",
+    "mean",
+    "std",
+    "rho",
+    "gaussianity",
+    "action_std",
+    "action_autocorrelation",
+    "returns",
+}
+IDENTITY = tuple(field.name for field in dataclasses.fields(DataCard) if field.name not in _MEASURED)
+"""The fields that arrays cannot tell."""
 
 
 def describe(
     latents: np.ndarray, actions: np.ndarray, offsets: np.ndarray, rewards: np.ndarray | None = None, **identity: Any
 ) -> DataCard:
-    """Measure a card from the arrays of :class:`Episodes`; ``identity`` gives the fields that arrays cannot tell."""
+    """Measure a card from the arrays of :class:`Episodes`; ``identity`` gives those of ``IDENTITY``."""
     latents, actions = np.asarray(latents, np.float64), np.asarray(actions, np.float64)
     action_offsets = offsets - np.arange(len(offsets))
     return DataCard(

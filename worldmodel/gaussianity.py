@@ -26,8 +26,10 @@ class Gaussianity:
 
 
 def gaussianity(latents: np.ndarray) -> Gaussianity:
-    """Measure latents (F, n)."""
+    """Measure latents (F, n); with n = 0 there is no law, and its numbers are NaN."""
     latents = np.asarray(latents, np.float64)
+    if not latents.shape[1]:
+        return Gaussianity((), (), (), anisotropy=float("nan"), coverage=float("nan"))
     std = latents.std(0)
     moving = np.where(std > 0, std, 1.0)
     standard = (latents - latents.mean(0)) / moving

@@ -5,12 +5,13 @@ import json
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from worldmodel.files import write_json
+from worldmodel.files import to_plain, write_json
 
 _STUCK = 1.25  # trained encoders reach 1.05; a quadratic coordinate among two, at ρ = 0.9, has 1.45
 
@@ -32,7 +33,7 @@ class TrainingHistory:
         loss: the objective.
         regulariser: its unweighted second term.
         alignment: E‖h' - h‖² of the batch.
-        optimum: 2(1 - ρ) tr Cov(h), the least that a linear image of the latents can have.
+        optimum: 2(1 - ρ) tr Cov(h), the least that a linear image of the latents can have; NaN where ρ is not known.
         std: smallest standard deviation among the embedding's coordinates.
         effective_rank: exp of the entropy of the covariance's spectrum, at most m.
         rho: correlation ρ of the latents across a pair.
@@ -60,13 +61,16 @@ class TrainingHistory:
         self.rho.append(rho)
 
     def save(self, path: Path) -> None:
-        """Write as JSON."""
-        write_json(path, dataclasses.asdict(self))
+        """Write as JSON; what is not finite becomes ``None``."""
+        write_json(path, to_plain(dataclasses.asdict(self)))
 
     @classmethod
     def load(cls, path: Path) -> "TrainingHistory":
-        """Read what :meth:`save` wrote."""
-        return cls(**json.loads(path.read_text()))
+        """Read what :meth:`save` wrote; ``None`` comes back as NaN."""
+        columns: dict[str, Any] = json.loads(path.read_text())
+        for name, column in columns.items():
+            columns[name] = [float("nan") if value is None else value for value in column]
+        return cls(**columns)
 
 
 @dataclass(frozen=True)

@@ -87,6 +87,8 @@ def measure(
     Raises:
         ValueError: too few samples, shapes that do not match, or values that are not finite.
     """
+    if not z_fit.shape[1]:
+        raise ValueError("the data has no true latents: there is nothing to identify")
     decode, encode = fit_affine(h_fit, z_fit), fit_affine(z_fit, h_fit)
     h, z = np.asarray(h, np.float64), np.asarray(z, np.float64)
     if len(h) != len(z) or h.shape[1:] != h_fit.shape[1:] or z.shape[1:] != z_fit.shape[1:]:
@@ -148,7 +150,12 @@ def certify(
         lag: control steps of a pair.
         rho: correlation of the latents across one control step.
         seed: of the bootstrap over episodes.
+
+    Raises:
+        ValueError: ρ is neither given nor on the card.
     """
     heldout = episodes.heldout
-    per_step = float(np.mean(episodes.card.rho)) if rho is None else rho
+    per_step = episodes.card.mean_rho if rho is None else rho
+    if np.isnan(per_step):
+        raise ValueError("the data does not tell rho, as it has no true latents that move: give rho")
     return certificate(encoder.encode(heldout.frames), heldout.offsets, lag=lag, rho=per_step**lag, seed=seed)

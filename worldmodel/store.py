@@ -23,14 +23,12 @@ import numpy as np
 import zarr
 from zarr.codecs import ZstdCodec
 
-from worldmodel.datacard import DataCard, describe
+from worldmodel.datacard import IDENTITY, DataCard, describe
 from worldmodel.episodes import ARRAYS, DTYPES, Episode, Episodes, stack, unstack
 from worldmodel.files import write_json
 
 Mode = Literal["append", "overwrite", "error"]
 
-_MEASURED = {"episodes", "frames", "mean", "std", "rho", "gaussianity", "action_std", "action_autocorrelation"}
-_MEASURED |= {"returns"}
 _REQUIRED: dict[str, Any] = {"env": "", "explorer": "", "seed": 0, "dt": 0.0, "latent_names": (), "latent_scales": ()}
 _CHUNK = 256  # frames per chunk: 3 MB at 64x64
 _CODEC = ZstdCodec(level=3, checksum=True)
@@ -168,6 +166,11 @@ class EpisodeStore:
         arrays = stack(episodes)
         return Episodes(**arrays, card=self._card(arrays))
 
+    def measure(self) -> DataCard:
+        """Return the data card of all complete shards, with the frames of one at a time in memory."""
+        episodes = (episode for index in self.shards() for episode in self.read_shard(index))
+        return self._card(stack([dataclasses.replace(e, frames=e.frames[:, :0, :0].copy()) for e in episodes]))
+
     def write_card(self, card: DataCard) -> None:
         """Write the data card, which marks the data set as complete."""
         card.save(self.path / "card.json")
@@ -188,9 +191,8 @@ class EpisodeStore:
         card = DataCard.load(file) if file.is_file() else None
         if card and (card.frames, card.episodes) == (len(arrays["latents"]), len(arrays["offsets"]) - 1):
             return card
-        names = {field.name for field in dataclasses.fields(DataCard)} - _MEASURED
         known = vars(card) if card else self.spec()
-        identity = _REQUIRED | {key: known[key] for key in names & known.keys()}
+        identity = _REQUIRED | {key: known[key] for key in IDENTITY if key in known}
         identity |= {key: tuple(identity[key]) for key in ("latent_names", "latent_scales")}
         return describe(arrays["latents"], arrays["actions"], arrays["offsets"], arrays["rewards"], **identity)
 

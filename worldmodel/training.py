@@ -38,7 +38,8 @@ class TrainingOptions:
         coarse_lag: the same in the first part of training: pairs far apart settle the whole, near ones then smooth it.
         coarse_share: share of the steps that this part has; 0 leaves it out.
         mixed_lags: lags whose pairs are mixed with those of ``lag``, each pair as likely as any other.
-        rho: correlation of the latents across one control step; None takes the data card's mean.
+        rho: correlation of the latents across one control step, which the reports compare with; None takes the data
+            card's mean, and data without true latents is trained on without.
         channels: channels of the encoder's stem and convolutions.
         checkpoint_seconds: time between checkpoints, when an output folder is given.
     """
@@ -119,7 +120,7 @@ def fit_encoder(
     if weights is not None:
         _check_weights(weights, len(train.frames))
     starts = pair_indices(train.offsets, options.lag)
-    rho = float(np.mean(episodes.card.rho) if options.rho is None else options.rho)
+    rho = episodes.card.mean_rho if options.rho is None else options.rho
     what = _describe(objective, options, latents, seed, train.frames, weights)
     run = _Run(_new_encoder(train.frames, latents, options, seed), objective, options, rho, seed, where, what)
     if out is not None:
@@ -326,7 +327,8 @@ def _note(history: TrainingHistory) -> str:
     if not history.step:
         return ""
     alignment, optimum = history.alignment[-1], history.optimum[-1]
-    return f"loss {history.loss[-1]:.3f} alignment {alignment:.3f} of {optimum:.3f} std {history.std[-1]:.2f}"
+    aim = "" if np.isnan(optimum) else f" of {optimum:.3f}"
+    return f"loss {history.loss[-1]:.3f} alignment {alignment:.3f}{aim} std {history.std[-1]:.2f}"
 
 
 def _not_finite(step: int, out: Path | None) -> str:

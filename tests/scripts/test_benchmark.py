@@ -28,7 +28,7 @@ TINY: dict[str, Any] = {
     "seeds": 2,
     "frames": 1_000,
     "steps": 6,
-    "driven": 400,
+    "driven": 1_000,
     "tasks": 2,
     "test_frames": 200,
     "size": 32,

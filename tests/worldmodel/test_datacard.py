@@ -37,6 +37,14 @@ def test_a_latent_that_never_moves_has_no_correlation(tmp_path: Path) -> None:
     assert np.isnan(DataCard.load(tmp_path / "card.json").rho[1])
 
 
+def test_data_without_latents_has_a_card_that_claims_nothing_of_them(tmp_path: Path) -> None:
+    identity = IDENTITY | {"latent_names": (), "latent_scales": ()}
+    card = describe(np.zeros((20, 0)), np.zeros((18, 1)), np.array([0, 10, 20]), **identity)
+    assert card.rho == card.mean == () and np.isnan(card.mean_rho) and np.isnan(card.gaussianity.coverage)
+    card.save(tmp_path / "card.json")
+    assert DataCard.load(tmp_path / "card.json").to_json() == card.to_json()
+
+
 @pytest.mark.parametrize("text", ["{", "[]", "{}", '{"gaussianity": {"beauty": 1}}'])
 def test_a_file_that_is_no_card_is_one_clear_error(text: str, tmp_path: Path) -> None:
     (tmp_path / "card.json").write_text(text)

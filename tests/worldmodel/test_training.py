@@ -10,10 +10,11 @@ import torch
 
 from worldmodel.agents import LatentOU, collect
 from worldmodel.checkpoints import load_checkpoint
+from worldmodel.datacard import IDENTITY, describe
 from worldmodel.encoder import Encoder
 from worldmodel.episodes import Episodes
 from worldmodel.history import CollapseWarning, LocalOptimumWarning, TrainingHistory, spread_of
-from worldmodel.identifiability import identifiability
+from worldmodel.identifiability import certify, identifiability
 from worldmodel.objectives import LeJEPA, ObjectiveValue
 from worldmodel.training import TrainingError, TrainingOptions, _batches, fit_encoder
 
@@ -139,6 +140,21 @@ def test_the_history_is_written_and_read(episodes: Episodes, tmp_path: Path) -> 
     encoder = fit(episodes, out=tmp_path)
     assert TrainingHistory.load(tmp_path / "history.json") == encoder.history
     assert encoder.history.step == list(range(1, 13))
+
+
+def test_data_without_true_latents_trains_and_certifies_once_rho_is_given(episodes: Episodes, tmp_path: Path) -> None:
+    none = np.zeros((episodes.num_frames, 0), np.float32)
+    identity = {name: getattr(episodes.card, name) for name in IDENTITY} | {"latent_names": (), "latent_scales": ()}
+    card = describe(none, episodes.actions, episodes.offsets, **identity)
+    blind = replace(episodes, latents=none, card=card)
+    encoder = fit(blind, out=tmp_path)
+    assert same(encoder, fit(episodes))  # rho decides what is reported, not what is learnt
+    assert np.isnan(TrainingHistory.load(tmp_path / "history.json").optimum).all()
+    with pytest.raises(ValueError, match="nothing to identify"):
+        identifiability(encoder, blind)
+    with pytest.raises(ValueError, match="give rho"):
+        certify(encoder, blind)
+    assert certify(encoder, blind, rho=0.9) == certify(encoder, episodes, rho=0.9)
 
 
 def test_far_pairs_come_first(episodes: Episodes, tmp_path: Path) -> None:
