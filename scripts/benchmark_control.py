@@ -60,8 +60,8 @@ def run_baselines(setup: Setup, driven: Stage) -> Stage:
     def build(folder: Path) -> None:
         task = ControlTask.of(setup)
         episodes = load_episodes(driven.folder / "episodes")
-        parts = (true_trajectories(part) for part in (episodes.train, episodes.selection))
-        task.lqr(oracle_world(task.env.latent_spec, *parts), setup.seed).save(folder / "oracle.npz")
+        train, selection = (true_trajectories(part) for part in (episodes.train, episodes.selection))
+        task.lqr(oracle_world(task.env.latent_spec, train, selection), setup.seed).save(folder / "oracle.npz")
         task.random(setup.seed).save(folder / "random.npz")
         task.env.close()
 
@@ -85,9 +85,9 @@ def control(setup: Setup, driven: Stage, baselines: Stage, encoder: Encoder) -> 
 
 def _judged(setup: Setup, task: ControlTask, driven: Stage, baselines: Stage, encoder: Encoder) -> dict[str, Any]:
     episodes = load_episodes(driven.folder / "episodes")
-    parts = (encode_episodes(encoder, part) for part in (episodes.train, episodes.selection))
+    train, selection = (encode_episodes(encoder, part) for part in (episodes.train, episodes.selection))
     runs: dict[tuple[str, State], Driven] = {
-        ("lqr", "embedding"): task.lqr(embedding_world(encoder, *parts), setup.seed),
+        ("lqr", "embedding"): task.lqr(embedding_world(encoder, train, selection), setup.seed),
         ("lqr", "oracle"): Driven.load(baselines.folder / "oracle.npz"),
         ("random", "none"): Driven.load(baselines.folder / "random.npz"),
     }

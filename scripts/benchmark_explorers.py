@@ -57,8 +57,8 @@ def prepare(text: str, setup: Setup, driven: Stage) -> Explorer:
 def _seeker(planner: str, setup: Setup, driven: Stage) -> GoalSeeker:
     env, setting = setup.control()
     episodes = load_episodes(driven.folder / "episodes")
-    parts = (true_trajectories(part) for part in (episodes.train, episodes.selection))
-    world = oracle_world(env.latent_spec, *parts)
+    train, selection = (true_trajectories(part) for part in (episodes.train, episodes.selection))
+    world = oracle_world(env.latent_spec, train, selection)
     options = ControlOptions(action_weight=setting.action_weight)
     return GoalSeeker(planner, world, env.dt, options=options)  # type: ignore[arg-type]  # checked
 

@@ -49,7 +49,7 @@ def _identified(axis: Axes, order: Sequence["Row"]) -> None:
 
 
 def _controlled(axis: Axes, order: Sequence["Row"]) -> None:
-    random = np.nanmean([row.mean("random_cost_ratio") for row in order] or [np.nan])
+    random = float(np.nanmean([row.mean("random_cost_ratio") for row in order] or [np.nan]))
     for place, row in enumerate(order):
         interval = row.interval("cost_ratio")
         if interval is None:

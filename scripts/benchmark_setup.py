@@ -53,7 +53,7 @@ class Setup:
     @cached_property
     def env_options(self) -> dict[str, Any]:
         """Options of the environment."""
-        options = {"height": self.size, "width": self.size, "camera": self.camera}
+        options: dict[str, Any] = {"height": self.size, "width": self.size, "camera": self.camera}
         if self.scale is None:
             return options
         return options | {"latent_spec": _suite(make(self.env, **options)).latent_spec.rescaled(self.scale)}
@@ -94,18 +94,22 @@ class Common:
 
 def collect_common(setup: Setup, processes: int) -> Common:
     """Collect what all cells are scored on, with progress bars."""
-    laws = []
-    for index, (name, law) in enumerate((("gaussian", LatentOU(0.0)), ("uniform", LatentLaw("uniform", 0.0)))):
-        key = setup.key("seed") | {"explorer": repr(law), "frames": setup.test_frames}
-        options = {"length": 2, "seed": setup.seed + 1_000_003 * (index + 1), "processes": processes}
-        laws.append(_collect(setup, f"law-{name}", key, law, setup.test_frames, options))
+    gaussian = _collect_law(setup, "gaussian", LatentOU(0.0), setup.seed + 1_000_003, processes)
+    uniform = _collect_law(setup, "uniform", LatentLaw("uniform", 0.0), setup.seed + 2_000_006, processes)
     env, setting = setup.control()
     explorer, seed = ActionOU(), setup.seed + 3_000_009
     key = setup.key("seed", "driven") | {"explorer": explorer, "within": setting.within, "frame_skip": env.frame_skip}
-    options = {"within": setting.within, "frame_skip": env.frame_skip, "seed": seed, "processes": processes}
+    options: dict[str, Any] = {"within": setting.within, "frame_skip": env.frame_skip}
+    options |= {"seed": seed, "processes": processes}
     driven = _collect(setup, "driven", key, explorer, setup.driven, options)
     env.close()
-    return Common(*laws, driven)
+    return Common(gaussian, uniform, driven)
+
+
+def _collect_law(setup: Setup, name: str, law: Explorer, seed: int, processes: int) -> Stage:
+    key = setup.key("seed") | {"explorer": repr(law), "frames": setup.test_frames}
+    options = {"length": 2, "seed": seed, "processes": processes}
+    return _collect(setup, f"law-{name}", key, law, setup.test_frames, options)
 
 
 def law_parts(frames: int) -> dict[str, slice]:

@@ -46,9 +46,9 @@ class ObservationKeys:
 def export_minari(episodes: Episodes, dataset_id: str, *, progress: bool = True) -> Path:
     """Write episodes as a local Minari data set, whole or not at all.
 
-    What episodes do not hold is not made up: unknown rewards are NaN, no step is terminated, and the last step of each episode
-    is truncated, since the recording ends there. Actions within [-1, 1] are given these bounds, others none; frames
-    that were posed, not driven, have actions of no columns. The data card lies in the metadata.
+    What episodes do not hold is not made up: unknown rewards are NaN, no step is terminated, and the last step of each
+    episode is truncated, since the recording ends there. Actions within [-1, 1] are given these bounds, others none;
+    frames that were posed, not driven, have actions of no columns. The data card lies in the metadata.
 
     Args:
         episodes: what to write.

@@ -1,6 +1,9 @@
 """Work that fans out over processes, here or on a cluster, and ends in a named error when one of them dies or hangs."""
 
 import multiprocessing
+import os
+import threading
+import time
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
@@ -12,6 +15,8 @@ Backend = Literal["loky", "ray"]
 """Where workers run: processes of this machine, or a Ray cluster (one of this machine where none is joined)."""
 
 _HUNG_SECONDS = 600.0  # a worker that finishes nothing for so long is taken for dead
+
+_WATCHED = threading.Event()
 
 
 def in_parallel(
@@ -46,7 +51,7 @@ def in_parallel(
     order = order if backend == "loky" else "list"  # all that joblib's Ray backend offers: results come at the end
     parallel = joblib.Parallel(processes, backend=backend, return_as=order, batch_size=1, timeout=patience)
     try:
-        yield from parallel(calls)
+        yield from parallel(joblib.delayed(_attended)(call) for call in calls)
     except TerminatedWorkerError as error:
         raise RuntimeError(f"a worker died while {what}; the same command resumes ({error})") from error
     except multiprocessing.TimeoutError as error:
@@ -70,3 +75,28 @@ def register(backend: Backend) -> None:
 def dismiss() -> None:
     """Let the workers go: idle ones would hold half a gigabyte each for minutes."""
     get_reusable_executor().shutdown(wait=False)
+
+
+def _attended(call: Any) -> Any:
+    """Do one of ``joblib.delayed``'s calls, and end with the process that waits for it."""
+    _end_with_parent()
+    function, arguments, options = call
+    return function(*arguments, **options)
+
+
+def _end_with_parent() -> None:
+    """Let this worker end as soon as the process that started it is gone; elsewhere than in a worker, do nothing.
+
+    Where the parent was killed, nobody waits for the result, and the next run does the same work.
+    """
+    if not multiprocessing.current_process().name.startswith("Loky") or _WATCHED.is_set():
+        return
+    _WATCHED.set()
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1.0)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
