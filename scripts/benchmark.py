@@ -39,7 +39,8 @@ class BenchmarkOptions:
             sac or ppo (trained first, on the task's state) and seek:PLANNER (to one goal after another).
         lags: control steps between the frames of a pair; lags across which nothing correlates are skipped.
         trainings: how encoders are trained: plain, or joined by plus signs: unwhitened, circle (two coordinates for a
-            hinge that turns all the way round), mixed (lags), resampled (pairs, towards a Gaussian).
+            hinge that turns all the way round), wide (four for every latent), mixed (lags), resampled (pairs, towards a
+            Gaussian).
         seeds: how many; the unit of all statistics.
         frames: of each explorer's data.
         steps: of training.

@@ -10,7 +10,8 @@ from worldmodel.objectives import LeJEPA
 from worldmodel.resampling import gaussian_weights
 from worldmodel.training import TrainingOptions, fit_encoder
 
-_WORDS = ("plain", "unwhitened", "circle", "mixed", "resampled")
+_WORDS = ("plain", "unwhitened", "circle", "wide", "mixed", "resampled")
+_WIDE = 4  # coordinates for each latent
 
 
 @dataclass(frozen=True)
@@ -20,12 +21,14 @@ class Recipe:
     Attributes:
         whiten: measure alignment after whitening; the published loss does not.
         circle: two coordinates for every latent that turns all the way round.
+        wide: four coordinates for every latent: the slow functions of an unfitting law are many.
         mixed: mix pairs of half, the same and twice the lag.
         resampled: train twice, the second time on pairs drawn so that the first embedding is nearer to a Gaussian.
     """
 
     whiten: bool = True
     circle: bool = False
+    wide: bool = False
     mixed: bool = False
     resampled: bool = False
 
@@ -34,7 +37,7 @@ class Recipe:
         """Read a recipe: words joined by plus signs.
 
         >>> Recipe.of("circle+mixed")
-        Recipe(whiten=True, circle=True, mixed=True, resampled=False)
+        Recipe(whiten=True, circle=True, wide=False, mixed=True, resampled=False)
 
         Raises:
             ValueError: there is no such word.
@@ -50,7 +53,7 @@ class Recipe:
         self, episodes: Episodes, spec: LatentSpec, lag: int, steps: int, device: str, seed: int, out: Path
     ) -> Encoder:
         """Train an encoder; what was trained before an interruption is found in ``out``."""
-        latents = spec.circle_latents if self.circle else spec.n
+        latents = _WIDE * spec.n if self.wide else spec.circle_latents if self.circle else spec.n
         options = TrainingOptions(steps=steps, lag=lag, mixed_lags=(max(1, lag // 2), 2 * lag) if self.mixed else ())
         objective = LeJEPA(whiten=self.whiten)
 

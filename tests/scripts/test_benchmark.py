@@ -155,4 +155,4 @@ def test_circles_are_read_by_atan2() -> None:
 
 def test_a_recipe_is_words_joined_by_plus_signs() -> None:
     assert Recipe.of("plain") == Recipe() and Recipe.of("unwhitened") == Recipe(whiten=False)
-    assert Recipe.of("resampled+circle") == Recipe(circle=True, resampled=True)
+    assert Recipe.of("resampled+circle+wide") == Recipe(circle=True, wide=True, resampled=True)
