@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 import scipy.linalg
@@ -125,14 +125,13 @@ class KalmanFilter:
             Estimates (B, T + 1, 2 m) and their covariances (T + 1, 2 m, 2 m), which are those of every episode.
         """
         predicted, P = np.broadcast_to(mean, (len(h), len(self.A))), covariance
+        pushed = actions @ self.B.T + self.bias
         means: list[np.ndarray] = []
         covariances: list[np.ndarray] = []
         for t in range(h.shape[1]):
             if t:
-                predicted, P = (
-                    self.transition(means[-1], actions[:, t - 1]),
-                    self.A @ covariances[-1] @ self.A.T + self.W,
-                )
+                predicted = means[-1] @ self.A.T + pushed[:, t - 1]
+                P = self.A @ covariances[-1] @ self.A.T + self.W
             K, updated = self._gain(P)
             means.append(predicted + (h[:, t] - predicted[:, : self.latents]) @ K.T)
             covariances.append(updated)
@@ -204,42 +203,65 @@ def _maximised(
 ) -> tuple[KalmanFilter, np.ndarray, np.ndarray]:
     """Return the filter that its own smoothed estimates ask for, and mean and covariance of the first states."""
     h, actions, seen, acted = episodes
-    x, S, cross = _smoothed(kalman, episodes, mean, covariance)
+    x, spread = _smoothed(kalman, episodes, mean, covariance)
     size, m = len(kalman.A), kalman.latents
     known = np.hstack([x[:, :-1][acted], actions[acted], np.ones((int(acted.sum()), 1))])
     now, both = known.T @ known, x[:, 1:][acted].T @ known
-    now[:size, :size] += S[:, :-1][acted].sum(axis=0)
-    both[:, :size] += cross[acted].sum(axis=0)
+    now[:size, :size] += spread.before
+    both[:, :size] += spread.cross
     M = scipy.linalg.solve(now, both.T, assume_a="pos").T
-    later = x[:, 1:][acted].T @ x[:, 1:][acted] + S[:, 1:][acted].sum(axis=0)
+    later = x[:, 1:][acted].T @ x[:, 1:][acted] + spread.after
     noise = h[seen] - x[seen][:, :m]
-    V = (noise.T @ noise + S[seen][:, :m, :m].sum(axis=0)) / len(noise)
+    V = (noise.T @ noise + (spread.first + spread.after)[:m, :m]) / len(noise)
     W, least = (later - M @ both.T) / len(known), floor * np.eye(size)
     fitted = KalmanFilter(M[:, :size], M[:, size:-1], M[:, -1], (W + W.T) / 2 + least, V + least[:m, :m])
     away = x[:, 0] - x[:, 0].mean(axis=0)
-    return fitted, x[:, 0].mean(axis=0), away.T @ away / len(x) + S[:, 0].mean(axis=0) + least
+    return fitted, x[:, 0].mean(axis=0), (away.T @ away + spread.first) / len(x) + least
+
+
+class _Spread(NamedTuple):
+    """Covariances of smoothed estimates, summed over episodes and steps, (S, S) each.
+
+    Attributes:
+        first: of the first states.
+        before: of the states that a step starts from.
+        after: of the states that it leads to.
+        cross: of the latter with the former.
+    """
+
+    first: np.ndarray
+    before: np.ndarray
+    after: np.ndarray
+    cross: np.ndarray
 
 
 def _smoothed(
     kalman: KalmanFilter, episodes: Padded, mean: np.ndarray, covariance: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, _Spread]:
     """Estimate states by all frames of their episode (Rauch, Tung & Striebel 1965).
 
+    The covariance of an estimate depends on the step and on the end of its episode, linearly on that of the step after
+    it, so that sums over episodes are all that is carried backwards.
+
     Returns:
-        Estimates (E, T + 1, S), their covariances (E, T + 1, S, S), and those of a state with the one before it
-        (E, T, S, S).
+        Estimates (E, T + 1, S) and their covariances.
     """
-    h, actions, _, acted = episodes
+    h, actions, seen, acted = episodes
     x, P = kalman.filter(h, actions, mean, covariance)
-    S, cross = np.broadcast_to(P, (len(h), *P.shape)).copy(), np.zeros((len(h), len(P) - 1, *P.shape[1:]))
+    ahead = kalman.A @ P[:-1] @ kalman.A.T + kalman.W
+    gains = np.linalg.solve(ahead, kalman.A @ P[:-1]).swapaxes(1, 2)
+    pushed = actions @ kalman.B.T + kalman.bias
+    running = seen.sum(axis=0)
+    total = running[-1] * P[-1]  # of the covariances of the step, over the episodes that are not over
+    before, after, cross = np.zeros((3, *P.shape[1:]))
     for t in range(len(P) - 2, -1, -1):
-        ahead = kalman.A @ P[t] @ kalman.A.T + kalman.W
-        J, goes_on = np.linalg.solve(ahead, kalman.A @ P[t]).T, acted[:, t]
-        surprise = x[goes_on, t + 1] - kalman.transition(x[goes_on, t], actions[goes_on, t])
-        cross[goes_on, t] = S[goes_on, t + 1] @ J.T
-        S[goes_on, t] += J @ (S[goes_on, t + 1] - ahead) @ J.T
-        x[goes_on, t] += surprise @ J.T
-    return x, S, cross
+        J, goes_on = gains[t], acted[:, t, None]
+        surprise = x[:, t + 1] - (x[:, t] @ kalman.A.T + pushed[:, t])
+        x[:, t] += np.where(goes_on, surprise @ J.T, 0.0)
+        going_on = running[t + 1] * P[t] + J @ (total - running[t + 1] * ahead[t]) @ J.T
+        before, after, cross = before + going_on, after + total, cross + total @ J.T
+        total = going_on + (running[t] - running[t + 1]) * P[t]
+    return x, _Spread(total, before, after, cross)
 
 
 def _canonical(kalman: KalmanFilter) -> KalmanFilter:
