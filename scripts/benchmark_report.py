@@ -3,7 +3,7 @@
 import csv
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from rich.table import Table
 
 from worldmodel.figures import save_figure
 from worldmodel.files import to_plain, write_json, write_whole
-from worldmodel.intervals import Interval, t_interval
+from worldmodel.intervals import Interval, ratio_interval, t_interval
 from worldmodel.ranking import Place, rank
 from worldmodel.scripts.benchmark_figure import draw
 from worldmodel.scripts.cli import console
@@ -46,12 +46,15 @@ class Row:
 
     def mean(self, number: str) -> float:
         """Over seeds; NaN where a seed has no such number."""
-        return float(self.values[number].mean()) if number in self.values else float("nan")
+        interval = self.interval(number)
+        return float("nan") if interval is None else interval.mean
 
     def interval(self, number: str) -> Interval | None:
-        """Over seeds; None where a seed has no such number."""
+        """Over seeds, of costs the geometric mean; None where a seed has no such number."""
         values = self.values.get(number)
-        return None if values is None or not np.isfinite(values).all() else t_interval(values)
+        if values is None or not np.isfinite(values).all():
+            return None
+        return ratio_interval(values) if number.endswith("cost_ratio") else t_interval(values)
 
 
 def report(out: Path, options: dict[str, Any], names: Sequence[str], cells: list[dict[str, Any]]) -> None:
@@ -66,13 +69,12 @@ def report(out: Path, options: dict[str, Any], names: Sequence[str], cells: list
     numbers = [_numbers(cell, names) for cell in cells]
     rows = _rows(cells, numbers)
     best = best_lags(rows)
-    ranking = _rank(best, "r2_gaussian", larger_is_better=True)
-    control = _rank(best, "cost_ratio", larger_is_better=False)
+    ranking, control = rank_identified(best), rank_controlled(best)
     grids = [
         _data_grid(options, best, names),
         _scores_grid(rows, names),
-        _ranking_grid("Ranked by R² on the common Gaussian test set", ranking, best),
-        _ranking_grid("Ranked by LQR's cost from frames ÷ oracle's", control, best),
+        _ranking_grid("Ranked by R² on the common Gaussian test set", "behind the best", 3, ranking, best),
+        _ranking_grid("Ranked by LQR's cost from frames ÷ oracle's", "÷ the best", 2, control, best),
     ]
     for grid in grids:
         console.print()
@@ -148,10 +150,18 @@ def best_lags(rows: Sequence[Row]) -> list[Row]:
     return list(chosen.values())
 
 
-def _rank(best: Sequence[Row], number: str, *, larger_is_better: bool) -> list[Place]:
-    """Rank those rows that have the number in every seed."""
-    scores = {row.name: row.values[number].tolist() for row in best if row.interval(number) is not None}
-    return rank(scores, larger_is_better=larger_is_better) if scores else []
+def rank_identified(best: Sequence[Row]) -> list[Place]:
+    """Rank rows by R² on the common Gaussian set."""
+    return rank({row.name: row.values["r2_gaussian"].tolist() for row in best}) if best else []
+
+
+def rank_controlled(best: Sequence[Row]) -> list[Place]:
+    """Rank rows that control in every seed by the factor of their costs; places hold factors, not differences."""
+    costs = {row.name: row.values["cost_ratio"] for row in best if row.interval("cost_ratio") is not None}
+    logarithms = {name: np.log(values).tolist() for name, values in costs.items()}
+    places = rank(logarithms, larger_is_better=False) if costs else []
+    factors = [(place.score.exp(), None if place.behind is None else place.behind.exp()) for place in places]
+    return [replace(place, score=one, behind=two) for place, (one, two) in zip(places, factors, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -217,8 +227,8 @@ def _scores_grid(rows: Sequence[Row], names: Sequence[str]) -> Grid:
         body.append((row.name, str(row.lag), own, gaussian, *joint, uniform, *ends, _text(cost, 2)))
     oracle, random = _baselines(rows)
     caption = (
-        "means over seeds with 95% t intervals; columns of joints: linear R² on the Gaussian set; bound: the "
-        "certificate; effort and cost ÷ the oracle's; LQR: tasks solved from frames" + oracle + random
+        "means over seeds (of costs geometric) with 95% t intervals; columns of joints: linear R² on the Gaussian set; "
+        "bound: the certificate; effort and cost ÷ the oracle's; LQR: tasks solved from frames" + oracle + random
     )
     return Grid("What the encoders learnt", header, body, caption)
 
@@ -234,16 +244,16 @@ def _baselines(rows: Sequence[Row]) -> tuple[str, str]:
     )
 
 
-def _ranking_grid(title: str, places: Sequence[Place], best: Sequence[Row]) -> Grid:
+def _ranking_grid(title: str, behind: str, digits: int, places: Sequence[Place], best: Sequence[Row]) -> Grid:
     lags = {row.name: str(row.lag) for row in best}
     rows = []
     for number, place in enumerate(places, 1):
-        behind = "" if place.behind is None else _text(place.behind, 3)
+        distance = "" if place.behind is None else _text(place.behind, digits)
         p = "" if place.behind is None else f"{place.p:.3f}"
         verdict = "best" if place.behind is None else "cannot be told from the best" if place.tied else "behind"
-        rows.append((str(number), place.name, lags[place.name], _text(place.score, 3), behind, p, verdict))
+        rows.append((str(number), place.name, lags[place.name], _text(place.score, digits), distance, p, verdict))
     caption = "lags chosen on frames of their own; paired over seeds, p corrected for the number of tests (Holm)"
-    return Grid(title, ("place", "explorer", "lag", "score", "behind the best", "p", ""), rows, caption)
+    return Grid(title, ("place", "explorer", "lag", "score", behind, "p", ""), rows, caption)
 
 
 def _text(interval: Interval | None, digits: int) -> str:

@@ -26,6 +26,10 @@ class Interval:
         """Return ``{"mean": ..., "ci95": [low, high]}``; an end that is not known is ``None``."""
         return {"mean": self.mean, "ci95": [end if np.isfinite(end) else None for end in (self.low, self.high)]}
 
+    def exp(self) -> "Interval":
+        """Return the interval of the exponential: of a ratio, from that of its logarithm."""
+        return Interval(*(float(np.exp(end)) for end in (self.mean, self.low, self.high)))
+
     def __str__(self) -> str:
         return f"{self.mean:.3g} [{self.low:.3g}, {self.high:.3g}]"
 
@@ -49,6 +53,23 @@ def t_interval(values: Sequence[float] | np.ndarray) -> Interval:
         return Interval(mean, mean, mean)
     low, high = stats.t.interval(0.95, len(values) - 1, mean, stats.sem(values))
     return Interval(mean, float(low), float(high))
+
+
+def ratio_interval(values: Sequence[float] | np.ndarray) -> Interval:
+    """Geometric mean of independent positive ratios (n,), with Student's t interval of their logarithms.
+
+    Ratios that span orders of magnitude have means that one of them decides, and intervals that reach below 0.
+
+    Raises:
+        ValueError: no values, or values that are not positive and finite.
+
+    >>> print(ratio_interval([0.1, 1.0, 10.0]))
+    1 [0.00328, 305]
+    """
+    values = _finite(values)
+    if values.min() <= 0:
+        raise ValueError(f"a ratio of {values.min()} has no logarithm: ratios are positive")
+    return t_interval(np.log(values)).exp()
 
 
 def wilson(successes: int, trials: int) -> Interval:

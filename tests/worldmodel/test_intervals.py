@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from worldmodel.intervals import Interval, bootstrap, equivalence, resample, t_interval, wilson
+from worldmodel.intervals import Interval, bootstrap, equivalence, ratio_interval, resample, t_interval, wilson
 
 
 @pytest.mark.parametrize("episodes", [1, 50])
@@ -73,3 +73,12 @@ def test_a_rate_of_no_trials_and_a_margin_of_nothing_are_refused() -> None:
         wilson(0, 0)
     with pytest.raises(ValueError, match="positive"):
         equivalence([0.1, 0.2], 0.0)
+
+
+def test_ratios_are_averaged_by_their_logarithms() -> None:
+    interval = ratio_interval([0.5, 2.0])
+    assert interval.mean == pytest.approx(1.0) and interval.low > 0
+    turned = ratio_interval([2.0, 0.5])
+    assert turned.low * interval.high == pytest.approx(1.0)
+    with pytest.raises(ValueError, match="positive"):
+        ratio_interval([1.0, 0.0])
