@@ -179,13 +179,13 @@ def _work(job: _Job, missing: list[int], processes: int) -> Iterator[float]:
 
 
 _PARENT = os.getppid()  # changes when the process that started this worker is killed
-_ENVS: dict[tuple[Any, ...], gym.Env[Any, Any]] = {}  # of this worker process
+_ENVS: dict[str, gym.Env[Any, Any]] = {}  # of this worker process
 
 
 def _make_shard_alone(job: _Job, index: int) -> float:
     if os.getppid() != _PARENT:
         raise RuntimeError("the process that collects is gone")  # whoever resumes makes this shard
-    key = (job.env, *sorted(job.options.items()))
+    key = repr((job.env, sorted(job.options.items())))
     if key not in _ENVS:
         _ENVS[key] = make(job.env, **job.options)
     return _make_shard(job, index, _ENVS[key])
