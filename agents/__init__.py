@@ -2,6 +2,8 @@
 
 from worldmodel.agents.collect import collect
 from worldmodel.agents.explorers import ActionOU, LatentLaw, LatentOU, PosedExplorer, RandomActions, explorer
+from worldmodel.agents.features import EncoderAdam, EncoderFeatures
+from worldmodel.agents.observation import LatentObservation, LatentVecEnv, LatentVectorObservation
 from worldmodel.agents.ou import OrnsteinUhlenbeck, ou_chains
 from worldmodel.agents.policies import (
     CallablePolicy,
@@ -21,9 +23,14 @@ __all__ = [
     "AgentOptions",
     "CallablePolicy",
     "DrivingExplorer",
+    "EncoderAdam",
+    "EncoderFeatures",
     "EnvironmentExplorer",
     "LatentLaw",
     "LatentOU",
+    "LatentObservation",
+    "LatentVecEnv",
+    "LatentVectorObservation",
     "Mixture",
     "OrnsteinUhlenbeck",
     "Policy",

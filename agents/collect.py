@@ -181,11 +181,11 @@ def _work(job: _Job, missing: list[int], processes: int) -> Iterator[float]:
 _Track = tuple[np.ndarray, np.ndarray, np.ndarray]
 """States (T + 1, nq + nv), actions (T, a) and rewards (T,) of one episode."""
 
-_ENVS: dict[tuple[Any, ...], gym.Env[Any, Any]] = {}  # of this worker process
+_ENVS: dict[str, gym.Env[Any, Any]] = {}  # of this worker process
 
 
 def _make_shard_alone(job: _Job, index: int) -> float:
-    key = (job.env, *sorted(job.options.items()))
+    key = repr((job.env, sorted(job.options.items())))
     if key not in _ENVS:
         _ENVS[key] = make(job.env, **job.options)
     return _make_shard(job, index, _ENVS[key])

@@ -84,7 +84,8 @@ def _draw(axis: Axes, curves: Sequence[tuple[np.ndarray, np.ndarray]], label: st
         axis.plot(x, y, color=colour, lw=0.8, alpha=0.35)
     grid = np.linspace(max(x[0] for x, _ in curves), min(x[-1] for x, _ in curves), _GRID)
     values = [t_interval([np.interp(point, x, y) for x, y in curves]) for point in grid]
-    axis.plot(grid, [value.mean for value in values], color=colour, lw=2, label=f"{label} ({len(curves)} seeds)")
+    count = f"{len(curves)} seeds" if len(curves) > 1 else "1 seed"
+    axis.plot(grid, [value.mean for value in values], color=colour, lw=2, label=f"{label} ({count})")
     if len(curves) > 1:
         low, high = ([getattr(value, end) for value in values] for end in ("low", "high"))
         axis.fill_between(grid, low, high, color=colour, alpha=0.15, lw=0)

@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from stable_baselines3 import PPO, SAC
 from stable_baselines3.common.base_class import BaseAlgorithm
-from stable_baselines3.common.callbacks import BaseCallback, CallbackList
+from stable_baselines3.common.callbacks import BaseCallback, CallbackList, ConvertCallback
 from stable_baselines3.common.logger import configure
 from stable_baselines3.common.vec_env import VecEnv
 
@@ -40,6 +40,7 @@ class AgentOptions:
         evaluate_every: environment steps between evaluations; the last one is at the end.
         episodes: episodes of an evaluation, the same ones every time; the best model is chosen by them.
         test_episodes: other episodes, that the best model and the last one are scored on once, at the end.
+        minutes: training ends after so many minutes, evaluations left out, though steps are left (default: never).
         buffer: transitions that the replay buffer of SAC keeps (default: all of them).
         snapshot_seconds: time between snapshots that an interrupted training goes on from.
     """
@@ -50,6 +51,7 @@ class AgentOptions:
     evaluate_every: int = 2_000
     episodes: int = 10
     test_episodes: int = 20
+    minutes: float | None = None
     buffer: int | None = None
     snapshot_seconds: float = 60.0
 
@@ -143,9 +145,9 @@ def train_agent(
         evaluation = Evaluation(watched, _seed(seed, _SELECTION), options.evaluate_every, watch, best, curve)
         done, label = model.num_timesteps, f"{options.algo} seed {seed}"
         with one_core_spared(), progress_bar(label, options.steps, progress, done=done) as advance:
-            callbacks = CallbackList(
-                [evaluation, Snapshots(snapshots, evaluation, options.snapshot_seconds), _Bar(advance, evaluation)]
-            )
+            saving = Snapshots(snapshots, evaluation, options.snapshot_seconds)
+            timing = ConvertCallback(lambda *_: watch.seconds < 60 * (options.minutes or np.inf))
+            callbacks = CallbackList([evaluation, saving, _Bar(advance, evaluation), timing])
             model.learn(options.steps - done, callbacks, reset_num_timesteps=False)
         seconds = watch.seconds
         model.save(out / f"last-{options.algo}.zip")

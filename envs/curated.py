@@ -37,7 +37,11 @@ for _i in range(4):  # side by side; a square looks the same after a quarter tur
     _BOXES[f"box{_i}_y"] = Pose(scale=_TURN / 36, period=_TURN / 4)
 
 _CURATED: dict[str, dict[str, Pose | str]] = {
-    "reacher": {"wrist": Pose(scale=0.6)},  # beyond 2.3 rad the forearm lies over the upper arm: 4 sigma away
+    "reacher": {
+        "wrist": Pose(scale=0.6),  # beyond 2.3 rad the forearm lies over the upper arm: 4 sigma away
+        "target_x": Pose(scale=0.09),  # as far as the task throws it; three scales end inside the walls
+        "target_y": Pose(scale=0.09),
+    },
     "point_mass": {"root_x": Pose(scale=0.08), "root_y": Pose(scale=0.08)},  # three scales end inside the walls
     "cartpole": {"slider": Pose(scale=0.3)},  # more, and a falling pole leaves the picture
     "cartpole-three_poles": {  # a bow: straight up it would leave the picture

@@ -5,10 +5,11 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+from worldmodel.envs.drawn_targets import target_position
 from worldmodel.envs.suite import SuiteEnv
 
 
-class PixelObservation(gym.Wrapper[np.ndarray, np.ndarray, np.ndarray, np.ndarray], gym.utils.RecordConstructorArgs):
+class PixelObservation(gym.Wrapper[Any, np.ndarray, np.ndarray, np.ndarray], gym.utils.RecordConstructorArgs):
     """Observes the frame, (height, width, 3) uint8; what the task itself observes goes to info["state_observation"].
 
     >>> env = PixelObservation(SuiteEnv("reacher", "hard"))
@@ -21,31 +22,40 @@ class PixelObservation(gym.Wrapper[np.ndarray, np.ndarray, np.ndarray, np.ndarra
 
     Args:
         env: A `SuiteEnv`, wrapped or not; its height, width and camera make the frame.
+        target: Whether the place of the target (3,) in m stands beside the frame: observations are a dictionary of
+            "frame" and "target".
 
     Raises:
-        ValueError: If another kind of environment lies at the bottom.
+        ValueError: If another kind of environment lies at the bottom, or the task draws no target.
     """
 
-    def __init__(self, env: gym.Env[np.ndarray, np.ndarray]) -> None:
-        gym.utils.RecordConstructorArgs.__init__(self)
+    def __init__(self, env: gym.Env[np.ndarray, np.ndarray], target: bool = False) -> None:
+        gym.utils.RecordConstructorArgs.__init__(self, target=target)
         super().__init__(env)
         if not isinstance(env.unwrapped, SuiteEnv):
             raise ValueError(f"PixelObservation takes a SuiteEnv, not {type(env.unwrapped).__name__}")
-        self.observation_space = gym.spaces.Box(0, 255, (*env.unwrapped.frame_size, 3), np.uint8)
+        self._target = target
+        frame = gym.spaces.Box(0, 255, (*env.unwrapped.frame_size, 3), np.uint8)
+        self.observation_space: gym.Space[Any] = frame
+        if target:
+            target_position(env.unwrapped.physics)
+            place = gym.spaces.Box(-np.inf, np.inf, (3,), np.float32)
+            self.observation_space = gym.spaces.Dict({"frame": frame, "target": place})
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[np.ndarray, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Starts an episode and draws it."""
         observation, info = self.env.reset(seed=seed, options=options)
-        return self._frame(), {**info, "state_observation": observation}
+        return self._look(), {**info, "state_observation": observation}
 
-    def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+    def step(self, action: np.ndarray) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Acts and draws what came of it."""
         observation, reward, terminated, truncated, info = self.env.step(action)
-        return self._frame(), float(reward), terminated, truncated, {**info, "state_observation": observation}
+        return self._look(), float(reward), terminated, truncated, {**info, "state_observation": observation}
 
-    def _frame(self) -> np.ndarray:
+    def _look(self) -> Any:
         unwrapped = self.env.unwrapped
         assert isinstance(unwrapped, SuiteEnv)
-        return unwrapped.render()
+        frame = unwrapped.render()
+        if not self._target:
+            return frame
+        return {"frame": frame, "target": target_position(unwrapped.physics).astype(np.float32)}

@@ -60,7 +60,7 @@ def env_id(name: str) -> str:
     return f"worldmodel/{short}-v0"
 
 
-def make(name: str, *, pixels: bool = False, **options: Any) -> gym.Env[Any, Any]:
+def make(name: str, *, pixels: bool = False, target: bool = False, **options: Any) -> gym.Env[Any, Any]:
     """Makes an environment by any of its names.
 
     >>> env = make("cartpole", pixels=True, height=48)
@@ -71,6 +71,7 @@ def make(name: str, *, pixels: bool = False, **options: Any) -> gym.Env[Any, Any
     Args:
         name: As for `env_id`.
         pixels: Whether frames are the observation.
+        target: Whether the place of the target stands beside the frame (see `PixelObservation`).
         **options: Those of `worldmodel.envs.suite.SuiteEnv`, such as frame_skip or height.
 
     Raises:
@@ -78,7 +79,7 @@ def make(name: str, *, pixels: bool = False, **options: Any) -> gym.Env[Any, Any
         TypeError: If there is no such option.
     """
     env = gym.make(env_id(name), **options)
-    return PixelObservation(env) if pixels else env
+    return PixelObservation(env, target) if pixels else env
 
 
 def _register() -> None:

@@ -4,7 +4,7 @@ import copy
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import gymnasium as gym
 import mujoco
@@ -13,6 +13,7 @@ from dm_control import suite
 from gymnasium.error import ResetNeeded
 from shimmy.dm_control_compatibility import DmControlCompatibilityV0
 
+from worldmodel.envs.drawn_targets import give_target_joints, hide_targets, move_target_to_joints
 from worldmodel.envs.frames import FrameRenderer
 from worldmodel.envs.latents import LatentSpec, latent_spec
 
@@ -84,7 +85,8 @@ class SuiteEnv(gym.Env[np.ndarray, np.ndarray]):
         height: Height of a frame in pixels.
         width: Width of a frame in pixels.
         camera: Index or name of the camera.
-        show_target: Whether frames show the goal that the task itself draws.
+        show_target: Whether frames show the goal that the task itself draws; "latent" also puts it on joints of its
+            own, so that its place is among positions and latents.
         action_bound: What an action of ±1 means where the task has no bounds of its own, in the actuators' unit.
         latent_spec: Latents to use instead of the task's own (see `worldmodel.envs.latents`).
 
@@ -110,7 +112,7 @@ class SuiteEnv(gym.Env[np.ndarray, np.ndarray]):
         height: int = 64,
         width: int = 64,
         camera: int | str = 0,
-        show_target: bool = False,
+        show_target: bool | Literal["latent"] = False,
         action_bound: float | None = None,
         latent_spec: LatentSpec | None = None,
     ) -> None:
@@ -126,6 +128,8 @@ class SuiteEnv(gym.Env[np.ndarray, np.ndarray]):
         # A fixed generator until the first reset: the model of lqr is drawn when it is loaded, and were it another one
         # each time, reset(seed) would not be enough to repeat an episode.
         self._env = suite.load(domain, task, task_kwargs={"random": np.random.RandomState(0)})
+        if show_target == "latent":
+            give_target_joints(self._env, domain)
         self._low, self._high = self._action_bounds(action_bound)
         self._shimmy = _Shimmy(self._env)
         self._camera = _camera_index(self.model, camera)
@@ -161,6 +165,8 @@ class SuiteEnv(gym.Env[np.ndarray, np.ndarray]):
         self._seed_task()
         self._shimmy.reset()
         self._hide_target()
+        if self._show_target == "latent":
+            move_target_to_joints(self.physics)
         if self.model.nhfield:
             self._drop_renderer()  # it holds the last episode's terrain
         if options and options.get("latents") is not None:
@@ -362,16 +368,8 @@ class SuiteEnv(gym.Env[np.ndarray, np.ndarray]):
         return self._low + (np.clip(action, -1, 1) + 1) / 2 * (self._high - self._low)
 
     def _hide_target(self) -> None:
-        """Makes all that is named target... invisible; the physics stay as they are."""
-        if self._show_target:
-            return
-        model = self.model
-        for view, count, visible in (
-            (model.geom, model.ngeom, model.geom_rgba[:, 3]),
-            (model.site, model.nsite, model.site_rgba[:, 3]),
-            (model.light, model.nlight, model.light_active),
-        ):
-            visible[[index for index in range(count) if view(index).name.startswith("target")]] = 0
+        if not self._show_target:
+            hide_targets(self.model)
 
     def _drop_renderer(self) -> None:
         if self._renderer is not None:

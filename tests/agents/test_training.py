@@ -95,6 +95,12 @@ def test_a_killed_training_goes_on_from_its_snapshot(tmp_path: Path) -> None:
     assert SAC.load(tmp_path / "last-sac.zip", device="cpu").num_timesteps == step + 80
 
 
+def test_a_training_ends_when_its_minutes_are_over(tmp_path: Path) -> None:
+    options = replace(FEW, algo="ppo", steps=100_000, minutes=1e-6, episodes=1)
+    agent = train_agent(make_envs, tmp_path, options, policy_options=SMALL, progress=False, device="cpu")
+    assert agent.curve.steps.tolist() == [2]
+
+
 class Interrupted(VecEnvWrapper):
     """Is interrupted at its hundredth step."""
 

@@ -30,9 +30,11 @@ def test_every_seed_is_trained_once_and_stands_in_the_result(
     [
         (replace(SMALL, env="reachr"), "nearest: reacher"),
         (replace(SMALL, steps=10**12), "a replay buffer of 1000000000000 transitions takes"),
+        (replace(SMALL, steps=10**8, obs="features"), "a replay buffer of 100000000 transitions takes 49"),
         (replace(SMALL, seeds=0), "seeds is 0"),
+        (replace(SMALL, encoder=Path("runs")), "--encoder is for --obs latent and features"),
     ],
-    ids=["env", "memory", "seeds"],
+    ids=["env", "memory", "memory of frames", "seeds", "encoder"],
 )
 def test_bad_input_is_one_line(bad: TrainAgentOptions, line: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=line):

@@ -1,0 +1,87 @@
+"""What an agent observes, and how its policy takes it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
+
+import gymnasium as gym
+import numpy as np
+from stable_baselines3.common.monitor import Monitor
+from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecFrameStack
+
+from worldmodel.agents import EncoderFeatures, LatentVecEnv
+from worldmodel.agents.standardised import standardise
+from worldmodel.encoder import Encoder
+from worldmodel.envs import make
+from worldmodel.scripts.agent_encoder import Sight
+
+if TYPE_CHECKING:
+    from worldmodel.scripts.train_agent import TrainAgentOptions
+
+Observation = Literal["state", "latent", "pixels", "features"]
+Goal = Literal["picture", "beside"]
+
+_LOOKED_AT = 500  # steps of uniform actions before training, that vectors are standardised by
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Environments of an agent, and its policy.
+
+    Attributes:
+        make_envs: makes that many environments, each with a Monitor.
+        policy: SB3's name of the policy.
+        policy_options: SB3's ``policy_kwargs``.
+    """
+
+    make_envs: Callable[[int], VecEnv]
+    policy: str
+    policy_options: dict[str, Any]
+
+
+def agent_inputs(options: "TrainAgentOptions", sight: Sight | None) -> Inputs:
+    """Return what the options ask for; ``sight`` is the encoder of latents and features."""
+    flat = options.obs in ("state", "latent")
+    encoder = None if sight is None else Encoder.load(sight.folder)
+    make_envs = partial(_environments, options, encoder)
+    if flat:
+        envs = make_envs(options.envs)
+        policy_options = standardise(envs, _LOOKED_AT, seed=0)
+        envs.close()
+        return Inputs(make_envs, "MlpPolicy", policy_options)
+    policy = "MultiInputPolicy" if options.goal == "beside" else "CnnPolicy"
+    if sight is None:
+        return Inputs(make_envs, policy, {})
+    features = {
+        "features_extractor_class": EncoderFeatures,
+        "features_extractor_kwargs": {"encoder": str(sight.folder)},
+    }
+    return Inputs(make_envs, policy, {**features, "share_features_extractor": True})
+
+
+def make_env(options: "TrainAgentOptions", frame_size: tuple[int, int] | None = None) -> gym.Env[Any, np.ndarray]:
+    """Make one environment that observes the state, or frames."""
+    if options.obs == "state":
+        return Monitor(make(options.env, frame_skip=options.frame_skip))
+    height, width = frame_size or (options.size, options.size)
+    env = make(
+        options.env,
+        pixels=True,
+        target=options.goal == "beside",
+        show_target=options.goal == "picture",
+        frame_skip=options.frame_skip,
+        height=height,
+        width=width,
+    )
+    return Monitor(env)
+
+
+def _environments(options: "TrainAgentOptions", encoder: Encoder | None, count: int) -> VecEnv:
+    envs: VecEnv = DummyVecEnv([partial(make_env, options, encoder.frame_size if encoder else None)] * count)
+    if options.obs == "latent":
+        assert encoder is not None
+        return LatentVecEnv(envs, encoder, options.history)
+    if options.obs in ("pixels", "features") and options.history > 1:
+        return VecFrameStack(envs, options.history)
+    return envs

@@ -1,0 +1,56 @@
+"""The encoder that an agent sees through."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from worldmodel.agents import LatentOU
+from worldmodel.encoder import Encoder
+from worldmodel.envs import LatentSpec, SuiteEnv, make
+from worldmodel.scripts.agent_encoder import RHO, round_trip, shown, speeds
+from worldmodel.scripts.train_agent import TrainAgentOptions, main
+
+
+@pytest.fixture(scope="module")
+def spec() -> LatentSpec:
+    env = make("reacher-easy", show_target="latent").unwrapped
+    assert isinstance(env, SuiteEnv)
+    spec = round_trip(env.latent_spec)
+    env.close()
+    return spec
+
+
+def test_all_that_a_picture_shows_moves_equally_slowly(spec: LatentSpec) -> None:
+    chains = LatentOU(tuple(speeds(spec).tolist())).chains(40_000, 2, spec.n, np.random.default_rng(0))
+    (names, before), (_, after) = (shown(spec, chains[:, step]) for step in (0, 1))
+    assert names == ["cos shoulder", "sin shoulder", "wrist", "target_x", "target_y"]
+    kept = (before * after).mean(0) / (before**2).mean(0)
+    np.testing.assert_allclose(kept, RHO, atol=0.01)
+
+
+def test_poses_go_all_the_way_round_and_targets_stay_in_the_picture(spec: LatentSpec) -> None:
+    angle = spec.scales[0] * np.random.default_rng(0).standard_normal(100_000)
+    counts, _ = np.histogram(np.angle(np.exp(1j * angle)), bins=8, range=(-np.pi, np.pi))
+    assert counts.min() > 0.5 * counts.mean() and spec.scales[2:].tolist() == [0.09, 0.09]
+
+
+def test_an_agent_sees_through_an_encoder_that_is_given(tmp_path: Path) -> None:
+    Encoder(latents=2, frame_size=(32, 32), channels=(8, 8, 8, 8, 8), hidden=16).save_pretrained(tmp_path / "encoder")
+    options = TrainAgentOptions(
+        obs="latent",
+        goal="beside",
+        encoder=tmp_path / "encoder",
+        steps=60,
+        frame_skip=50,
+        envs=2,
+        episodes=1,
+        test_episodes=2,
+        device="cpu",
+        out=tmp_path / "run",
+    )
+    main(options)
+    assert (tmp_path / "run" / "best-sac.zip").is_file()
+    with pytest.raises(ValueError, match="is not an encoder"):
+        main(replace(options, encoder=tmp_path))
