@@ -123,6 +123,12 @@ def test_a_file_given_on_the_command_line_is_an_explorer(tmp_path: Path) -> None
     assert short_name("sac:runs/a/best-sac.zip:deterministic") == "sac:best-sac.zip:deterministic"
 
 
+def test_the_example_of_an_own_explorer_fits(tmp_path: Path) -> None:
+    options = BenchmarkOptions(**TINY | {"explorers": (f"{ROOT / 'examples' / 'sway.py'}:Sway",)})
+    setup = Setup("point_mass", None, 1, 1, 1, 1, 100, 32, 0, 0, "cpu", tmp_path)
+    assert list(_check(options, setup)) == ["sway.py:Sway"]
+
+
 def test_the_paper_s_scale_reaches_the_environment(tmp_path: Path) -> None:
     setup = Setup("reacher", 1.0, 1, 1, 1, 1, 100, 32, 0, 0, "cpu", tmp_path)
     assert setup.make().latent_spec.scales.tolist() == [1.0, 1.0]
