@@ -12,6 +12,7 @@ from worldmodel.scripts import cli
 from worldmodel.scripts.bench_result import new_table
 from worldmodel.scripts.identify_cells import Cell, CellResult, run_cells
 from worldmodel.scripts.identify_common import Common, leave, r2_text
+from worldmodel.vector_report import VectorReport
 from worldmodel.vector_training import VectorTraining
 from worldmodel.worlds import World
 
@@ -30,7 +31,9 @@ class BoundGrid(Common):
     weights: tuple[float, ...] = (1e-6, 1e-5, 1e-4, 1e-3, 5e-3, 1e-2, 5e-2, 1e-1, 5e-1)
     rhos: tuple[float, ...] = (0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99)
     views: Views = "parent"
-    training: VectorTraining = field(default_factory=lambda: VectorTraining(steps=2000, copies=1, hidden=128, hold=0.4))
+    training: VectorTraining = field(
+        default_factory=lambda: VectorTraining(steps=2000, lr=6e-3, copies=1, hidden=128, hold=0.3)
+    )
 
 
 def bound(options: BoundGrid) -> list[CellResult]:
@@ -60,7 +63,7 @@ def bound(options: BoundGrid) -> list[CellResult]:
     for rho in options.rhos:
         ours = [result.report for result in results if result.cell.world.rho == rho]
         ratio = [report.true_error / report.bound for report in ours]
-        below = sum(report.true_error <= report.bound for report in ours)
+        below = sum(map(_holds, ours))
         table.add_row(
             f"{rho:g}",
             f"{World(rho=rho, views=options.views).correlation:.4g}",
@@ -70,9 +73,14 @@ def bound(options: BoundGrid) -> list[CellResult]:
             f"{min(report.true_error for report in ours):.2g}",
             r2_text(max(report.r2_hz for report in ours)),
         )
-    below = sum(result.report.true_error <= result.report.bound for result in results)
+    below = sum(_holds(result.report) for result in results)
     leave(folder, "bound", options, results, {"runs": len(results), "below_bound": below}, _figure(results), table)
     return results
+
+
+def _holds(report: VectorReport) -> bool:
+    """Say whether the error lies below the bound; at full collapse they are equal, but for rounding."""
+    return report.true_error <= report.bound * (1 + 1e-6)
 
 
 def _figure(results: list[CellResult]) -> Figure:

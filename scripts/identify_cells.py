@@ -21,7 +21,7 @@ from worldmodel.vector_training import VectorTraining, fit_vectors
 from worldmodel.workers import in_parallel
 from worldmodel.worlds import World
 
-_MEASUREMENT = 1  # raise it when what a cell measures changes: cells of before are then done again
+_MEASUREMENT = 2  # raise it when what a cell measures changes: cells of before are then done again
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ class Dimension(Common):
     outputs: tuple[int, ...] = (1, 2, 3, 4, 5, 6)
     objectives: tuple[ObjectiveName, ...] = ("lejepa", "whitening")
     rho: float = 0.95
-    training: VectorTraining = field(default_factory=lambda: VectorTraining(steps=4000, copies=2, hold=0.4))
+    training: VectorTraining = field(default_factory=lambda: VectorTraining(steps=4000, lr=6e-3, copies=2, hold=0.3))
 
 
 def dimension(options: Dimension) -> list[CellResult]:

@@ -43,7 +43,7 @@ class GenNorm(Common):
     pairs: tuple[PairKind, ...] = ("additive", "langevin")
     rho: float = 0.95
     tail: float = 1e-4
-    training: VectorTraining = field(default_factory=lambda: VectorTraining(steps=4000, copies=2, hold=0.4))
+    training: VectorTraining = field(default_factory=lambda: VectorTraining(steps=4000, lr=6e-3, copies=2, hold=0.3))
 
 
 def gennorm(options: GenNorm) -> list[CellResult]:

@@ -1,11 +1,11 @@
 """Experiment two-d: four mixings of two latents, unrolled."""
 
-import colorsys
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from matplotlib.figure import Figure
 
+from worldmodel.figures import latent_colours
 from worldmodel.mixings import MixingName
 from worldmodel.scripts import cli
 from worldmodel.scripts.bench_result import new_table
@@ -30,7 +30,7 @@ class TwoD(Common):
     mixings: tuple[MixingName, ...] = ("spiral", "banana", "sinusoid", "coupling")
     objectives: tuple[ObjectiveName, ...] = ("lejepa", "whitening", "slow-features")
     rho: float = 0.95
-    training: VectorTraining = field(default_factory=lambda: VectorTraining(steps=4000, copies=2, hold=0.4))
+    training: VectorTraining = field(default_factory=lambda: VectorTraining(steps=4000, lr=6e-3, copies=2, hold=0.3))
 
 
 def two_d(options: TwoD) -> list[CellResult]:
@@ -102,10 +102,3 @@ def unrolled(results: list[CellResult], options: TwoD) -> Figure:
     for axis, title in zip(axes[0], columns, strict=True):
         axis.set_title(title, fontsize=9)
     return figure
-
-
-def latent_colours(z: np.ndarray) -> np.ndarray:
-    """Return RGB colours (N, 3) of points (N, 2): the hue is the angle, the lightness grows with the radius."""
-    hue = (np.arctan2(z[:, 1], z[:, 0]) + np.pi) / (2 * np.pi)
-    lightness = 0.3 + 0.4 * np.clip(np.hypot(z[:, 0], z[:, 1]) / 3, 0, 1)
-    return np.array([colorsys.hls_to_rgb(h, light, 0.85) for h, light in zip(hue, lightness, strict=True)])

@@ -71,7 +71,7 @@ def certificate(
 
 @dataclass(frozen=True)
 class Bound:
-    """The certificate of independent pairs, as plain numbers.
+    """The certificate as plain numbers.
 
     Attributes:
         alignment_gap: δ.
@@ -82,6 +82,20 @@ class Bound:
     alignment_gap: float
     whitening_error: float
     bound: float
+
+    @classmethod
+    def of(cls, steps: float, covariance: np.ndarray, rho: float) -> "Bound":
+        """Return the bound of E‖h' - h‖² = ``steps`` and Cov(h) (m, m).
+
+        Raises:
+            ValueError: ρ outside (0, 1).
+        """
+        if not 0 < rho < 1:
+            raise ValueError(f"rho is {rho:.3g}; the theorem needs it between 0 and 1")
+        gap = float(steps - 2 * (1 - rho) * np.trace(covariance))
+        whitening = float(np.linalg.norm(covariance - np.eye(len(covariance))))
+        nonlinear = max(gap, 0.0) / (2 * rho * (1 - rho))
+        return cls(gap, whitening, nonlinear + (whitening + nonlinear) ** 2)
 
 
 def bound_of_pairs(first: np.ndarray, second: np.ndarray, rho: float) -> Bound:
@@ -95,14 +109,11 @@ def bound_of_pairs(first: np.ndarray, second: np.ndarray, rho: float) -> Bound:
     Raises:
         ValueError: ρ outside (0, 1), or embeddings that do not match or are not finite.
     """
-    if not 0 < rho < 1:
-        raise ValueError(f"rho is {rho:.3g}; the theorem needs it between 0 and 1")
     if first.shape != second.shape or first.ndim != 2 or not (np.isfinite(first).all() and np.isfinite(second).all()):
         raise ValueError(f"a pair's embeddings must be finite and alike in shape, not {first.shape} and {second.shape}")
     both = np.concatenate([first, second]).astype(np.float64)
-    both -= both.mean(0)
-    steps = ((second.astype(np.float64) - first) ** 2).sum()
-    return Bound(*_parts([steps, len(first), both.sum(0), both.T @ both, len(both)], rho))
+    steps = ((second.astype(np.float64) - first) ** 2).sum(1).mean()
+    return Bound.of(steps, np.atleast_2d(np.cov(both.T, bias=True)), rho)
 
 
 def _episode_sums(h: np.ndarray, offsets: np.ndarray, lag: int) -> tuple[np.ndarray, ...]:
@@ -123,8 +134,5 @@ def _parts(sums: Sequence[Any], rho: float) -> tuple[float, float, float]:
     """Return δ, ε and the bound from sums over episodes."""
     steps, pairs, total, squares, frames = sums
     mean = total / frames
-    covariance = squares / frames - np.outer(mean, mean)
-    gap = float(steps / pairs - 2 * (1 - rho) * np.trace(covariance))
-    whitening = float(np.linalg.norm(covariance - np.eye(len(covariance))))
-    nonlinear = max(gap, 0.0) / (2 * rho * (1 - rho))
-    return gap, whitening, nonlinear + (whitening + nonlinear) ** 2
+    found = Bound.of(steps / pairs, squares / frames - np.outer(mean, mean), rho)
+    return found.alignment_gap, found.whitening_error, found.bound

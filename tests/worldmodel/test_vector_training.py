@@ -61,9 +61,10 @@ def test_the_latents_themselves_are_examined_as_perfect() -> None:
     world = World(3, "coupling", seed=1)
     report = examine(lambda x: world.mix.inverse(torch.from_numpy(x)).numpy(), world, count=20_000)
     assert report.r2_hz == pytest.approx(1) and report.r2_zh == pytest.approx(1) and report.r2_grid is None
-    assert report.true_error < 1e-3 and report.orthogonality_error < 1e-9 and report.nonlinear_energy < 1e-12
-    assert report.alignment == pytest.approx(1 - world.correlation, rel=0.02)
-    assert abs(report.alignment_gap) < 0.02 and report.energy is not None
+    assert report.true_error < 1e-9 and report.orthogonality_error < 1e-9 and report.nonlinear_energy < 1e-12
+    assert report.alignment == pytest.approx(1 - world.correlation)
+    assert abs(report.alignment_gap) < 1e-9 and report.bound < 1e-9 < report.certificate < 0.5
+    assert report.energy is not None
     np.testing.assert_allclose(report.energy[:3], [0, 3, 0], atol=1e-6)
 
 
