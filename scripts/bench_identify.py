@@ -169,13 +169,13 @@ def _published_mlp() -> nn.Sequential:
 class _PublishedCoupling(nn.Module):
     def __init__(self, latents: int, layers: int) -> None:
         super().__init__()
-        self.half = latents // 2
-        weights = [nn.Parameter(torch.randn(self.half, self.half) / math.sqrt(self.half)) for _ in range(layers)]
+        self.part = latents // 2
+        weights = [nn.Parameter(torch.randn(self.part, self.part) / math.sqrt(self.part)) for _ in range(layers)]
         self.weights = nn.ParameterList(weights)
 
     def forward(self, x: Tensor) -> Tensor:
         for layer in reversed(range(len(self.weights))):
-            a, b = x[..., : self.half], x[..., self.half :]
+            a, b = x[..., : self.part], x[..., self.part :]
             if layer % 2 == 0:
                 b = b - torch.tanh(a @ self.weights[layer])
             else:

@@ -101,6 +101,8 @@ def _cell(options: Scaling, latents: int, name: ObjectiveName, seed: int) -> Cel
     training, objective = options.training, synthetic_objective(name)
     if latents >= options.many:
         training, objective = replace(training, copies=1), _unwhitened(objective)
+    if name == "infonce":  # its optimum depends on how many others a pair is told from
+        training = replace(training, late_batch=training.batch_size)
     return Cell(name, world, latents, objective, training, seed, max(options.count, 20 * latents))
 
 
