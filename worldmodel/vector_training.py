@@ -115,7 +115,7 @@ def fit_vectors(
     generator = torch.Generator(device).manual_seed(seed)
     encoder = new_encoder(world, outputs, options, generator)
     optimiser = torch.optim.Adam(encoder.parameters(), lr=options.lr, fused=True)
-    every, held = max(1, options.steps // options.reports), round(options.hold * options.steps)
+    every, held = max(1, options.steps // options.reports), min(round(options.hold * options.steps), options.steps - 1)
     losses: tuple[float, ...] = ()
     start = time.perf_counter()
     with one_core_spared(), progress_bar("training", options.steps, progress) as advance:
