@@ -1,19 +1,21 @@
 """The `worldmodel` console command: `worldmodel plan --env reacher` is `python scripts/plan.py --env reacher`."""
 
 from collections.abc import Callable
+from typing import Any
 
-from worldmodel.scripts import bench, benchmark, cli, collect, minari_data, plan, train, train_agent
+from worldmodel.scripts import bench, benchmark, cli, collect, identify, minari_data, plan, train, train_agent
 
 
 def main() -> None:
     """Run one of the command lines by name."""
-    commands: dict[str, Callable[..., None]] = {
+    commands: dict[str, Callable[..., Any]] = {
         "plan": plan.main,
         "collect": collect.main,
         "train": train.main,
         "train-agent": train_agent.main,
         "benchmark": benchmark.main,
         "minari-data": minari_data.main,
+        "identify": identify.main,
         "bench": bench.main,
     }
     cli.run(commands, "worldmodel")

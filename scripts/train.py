@@ -1,9 +1,10 @@
 """Train an encoder on collected episodes.
 
 python scripts/train.py --data data/reacher --out runs/reacher
+python scripts/train.py --data data/reacher --out runs/vicreg vicreg --objective.variance 10
 """
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,8 +14,10 @@ import tyro
 import worldmodel as wm
 from worldmodel import figures
 from worldmodel.files import to_plain, write_json
+from worldmodel.objectives import LeJEPA
 from worldmodel.scripts import cli
 from worldmodel.scripts.cli import console
+from worldmodel.scripts.objectives import AnyObjective
 from worldmodel.store import load_episodes
 from worldmodel.training import TrainingOptions
 from worldmodel.versions import versions
@@ -27,7 +30,7 @@ class TrainOptions:
     Attributes:
         data: folder of a data set, from scripts/collect.py.
         latents: dimensions of the embedding (default: as many as the data has true latents).
-        objective: what is minimised.
+        objective: what is minimised, with its own options: a word at the end of the line, LeJEPA by default.
         training: how.
         seed: decides initial weights, order of pairs and random slices.
         device: where to train: auto, cpu or cuda.
@@ -36,7 +39,7 @@ class TrainOptions:
 
     data: Path
     latents: int | None = None
-    objective: wm.LeJEPA = field(default_factory=wm.LeJEPA)
+    objective: AnyObjective = field(default_factory=LeJEPA)
     training: TrainingOptions = field(default_factory=TrainingOptions)
     seed: int = 0
     device: str = "auto"
@@ -68,7 +71,7 @@ def main(options: Annotated[TrainOptions, tyro.conf.arg(name="")]) -> None:
         proof = wm.certify(encoder, episodes, lag=options.training.lag, rho=rho)
         measured["certificate"] = proof.to_json()
     result = {
-        "options": vars(options) | {"objective": vars(options.objective), "training": vars(options.training)},
+        "options": vars(options) | {"objective": asdict(options.objective), "training": vars(options.training)},
         "versions": versions(),
         "data": episodes.card.to_json(),
         "encoder": measured,

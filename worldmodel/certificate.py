@@ -6,6 +6,7 @@ Theorem 3 of Klindt, LeCun, Balestriero (arXiv 2605.26379): for Gaussian latents
     δ = E‖h' - h‖² - 2(1-ρ) tr Cov(h)   (alignment gap),   ε = ‖Cov(h) - I‖_F   (whitening error).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -68,6 +69,53 @@ def certificate(
     return Certificate(gap, whitening, bound, rho)
 
 
+@dataclass(frozen=True)
+class Bound:
+    """The certificate as plain numbers.
+
+    Attributes:
+        alignment_gap: δ.
+        whitening_error: ε.
+        bound: D + (ε + D)².
+    """
+
+    alignment_gap: float
+    whitening_error: float
+    bound: float
+
+    @classmethod
+    def of(cls, steps: float, covariance: np.ndarray, rho: float) -> "Bound":
+        """Return the bound of E‖h' - h‖² = ``steps`` and Cov(h) (m, m).
+
+        Raises:
+            ValueError: ρ outside (0, 1).
+        """
+        if not 0 < rho < 1:
+            raise ValueError(f"rho is {rho:.3g}; the theorem needs it between 0 and 1")
+        gap = float(steps - 2 * (1 - rho) * np.trace(covariance))
+        whitening = float(np.linalg.norm(covariance - np.eye(len(covariance))))
+        nonlinear = max(gap, 0.0) / (2 * rho * (1 - rho))
+        return cls(gap, whitening, nonlinear + (whitening + nonlinear) ** 2)
+
+
+def bound_of_pairs(first: np.ndarray, second: np.ndarray, rho: float) -> Bound:
+    """Compute the certificate from embeddings (N, m) of the two views of independent pairs.
+
+    Args:
+        first: embeddings of one view.
+        second: embeddings of the other.
+        rho: correlation of the latents across the two views, in (0, 1).
+
+    Raises:
+        ValueError: ρ outside (0, 1), or embeddings that do not match or are not finite.
+    """
+    if first.shape != second.shape or first.ndim != 2 or not (np.isfinite(first).all() and np.isfinite(second).all()):
+        raise ValueError(f"a pair's embeddings must be finite and alike in shape, not {first.shape} and {second.shape}")
+    both = np.concatenate([first, second]).astype(np.float64)
+    steps = ((second.astype(np.float64) - first) ** 2).sum(1).mean()
+    return Bound.of(steps, np.atleast_2d(np.cov(both.T, bias=True)), rho)
+
+
 def _episode_sums(h: np.ndarray, offsets: np.ndarray, lag: int) -> tuple[np.ndarray, ...]:
     """Per episode with a pair: Σ‖h' - h‖², pairs, Σh, Σhhᵀ, frames."""
     rows: list[tuple[Any, ...]] = []
@@ -82,12 +130,9 @@ def _episode_sums(h: np.ndarray, offsets: np.ndarray, lag: int) -> tuple[np.ndar
     return tuple(np.array(column, np.float64) for column in zip(*rows, strict=True))
 
 
-def _parts(sums: list[np.ndarray], rho: float) -> tuple[float, float, float]:
+def _parts(sums: Sequence[Any], rho: float) -> tuple[float, float, float]:
     """Return δ, ε and the bound from sums over episodes."""
     steps, pairs, total, squares, frames = sums
     mean = total / frames
-    covariance = squares / frames - np.outer(mean, mean)
-    gap = float(steps / pairs - 2 * (1 - rho) * np.trace(covariance))
-    whitening = float(np.linalg.norm(covariance - np.eye(len(covariance))))
-    nonlinear = max(gap, 0.0) / (2 * rho * (1 - rho))
-    return gap, whitening, nonlinear + (whitening + nonlinear) ** 2
+    found = Bound.of(steps / pairs, squares / frames - np.outer(mean, mean), rho)
+    return found.alignment_gap, found.whitening_error, found.bound

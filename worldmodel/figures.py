@@ -1,5 +1,6 @@
 """Figures that a person wants to look at; each function returns a matplotlib figure and touches no global state."""
 
+import colorsys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -144,3 +145,10 @@ def ratio_histogram(ratio: np.ndarray, mean: float, low: float, high: float, lab
     axis.legend(frameon=False, fontsize=8)
     axis.spines[["top", "right"]].set_visible(False)
     return figure
+
+
+def latent_colours(z: np.ndarray) -> np.ndarray:
+    """Return RGB colours (N, 3) of points (N, 2): the hue is the angle, the lightness grows with the radius."""
+    hue = (np.arctan2(z[:, 1], z[:, 0]) + np.pi) / (2 * np.pi)
+    lightness = 0.3 + 0.4 * np.clip(np.hypot(z[:, 0], z[:, 1]) / 3, 0, 1)
+    return np.array([colorsys.hls_to_rgb(h, light, 0.85) for h, light in zip(hue, lightness, strict=True)])

@@ -79,3 +79,133 @@ def whitened(views: Tensor, floor: float = 1e-5) -> Tensor:
     identity = torch.eye(views.shape[-1], dtype=views.dtype, device=views.device)
     factor = torch.linalg.cholesky(centred.T @ centred / len(centred) + floor * identity)
     return torch.linalg.solve_triangular(factor, centred.T, upper=False).T.reshape(views.shape)
+
+
+@dataclass(frozen=True)
+class Whitening:
+    """Align the views and pull the covariance towards the identity; the paper's tables call this one VICReg.
+
+        loss = (1 - w) · E‖h' - h‖² / 2m  +  w · ‖Cov(h) - I‖²_F / m
+
+    (Klindt, LeCun, Balestriero, arXiv 2605.26379.) The covariance is that of both views together.
+
+    Attributes:
+        weight: w, between 0 and 1.
+    """
+
+    weight: float = 0.5
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.weight <= 1:
+            raise ValueError(f"the weight of whitening is {self.weight}; it must lie between 0 and 1")
+
+    def __call__(self, views: Tensor, generator: torch.Generator) -> ObjectiveValue:
+        """Score ``views`` (2, B, m); there is nothing random in it."""
+        with torch.autocast(views.device.type, enabled=False):
+            views = _precise(views)
+            alignment = _alignment(views)
+            covariance = _covariance(views.reshape(-1, views.shape[-1]))
+            off = covariance - torch.eye(len(covariance), dtype=views.dtype, device=views.device)
+            regulariser = off.square().sum() / len(covariance)
+            return ObjectiveValue((1 - self.weight) * alignment + self.weight * regulariser, alignment, regulariser)
+
+
+@dataclass(frozen=True)
+class VICReg:
+    """Invariance, variance, covariance (Bardes, Ponce, LeCun, arXiv 2105.04906).
+
+        loss = a · E‖h' - h‖² / m  +  mean over views of [v · mean_j max(0, 1 - std h_j)  +  c · Σ_{i≠j} Cov_ij² / m]
+
+    (the covariance is summed over views, as published).
+
+    Attributes:
+        invariance: a.
+        variance: v.
+        covariance: c.
+    """
+
+    invariance: float = 25.0
+    variance: float = 25.0
+    covariance: float = 1.0
+
+    def __call__(self, views: Tensor, generator: torch.Generator) -> ObjectiveValue:
+        """Score ``views`` (2, B, m); there is nothing random in it."""
+        with torch.autocast(views.device.type, enabled=False):
+            views = _precise(views)
+            alignment, regulariser = _alignment(views), views.new_zeros(())
+            for view in views:
+                covariance = _covariance(view, correction=1)
+                variances = covariance.diagonal()
+                hinge = (1 - (variances + 1e-4).sqrt()).clamp_min(0).mean() / len(views)
+                off = (covariance.square().sum() - variances.square().sum()) / len(covariance)
+                regulariser = regulariser + self.variance * hinge + self.covariance * off
+            return ObjectiveValue(2 * self.invariance * alignment + regulariser, alignment, regulariser)
+
+
+@dataclass(frozen=True)
+class InfoNCE:
+    """Tell the partner of a pair from the rest of the batch, by a Gaussian kernel, both ways.
+
+        loss = E‖h' - h‖² / 2σ²  +  mean of log Σ_j exp(-‖h_i - h'_j‖² / 2σ²) over rows i, and over columns
+
+    (van den Oord et al., arXiv 1807.03748; with this kernel in Klindt, LeCun, Balestriero, arXiv 2605.26379.)
+
+    Attributes:
+        sigma: σ, in the embedding's unit.
+    """
+
+    sigma: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not self.sigma > 0:
+            raise ValueError(f"the kernel's width sigma is {self.sigma}; it must be positive")
+
+    def __call__(self, views: Tensor, generator: torch.Generator) -> ObjectiveValue:
+        """Score ``views`` (2, B, m); there is nothing random in it."""
+        with torch.autocast(views.device.type, enabled=False):
+            first, second = views = _precise(views)
+            alignment = _alignment(views)
+            squares = first.square().sum(-1)[:, None] + second.square().sum(-1) - 2 * first @ second.T
+            logits = squares.clamp_min(0) / (-2 * self.sigma**2)
+            regulariser = (logits.logsumexp(0).mean() + logits.logsumexp(1).mean()) / 2
+            pull = alignment * (views.shape[-1] / self.sigma**2)
+            return ObjectiveValue(pull + regulariser, alignment, regulariser)
+
+
+@dataclass(frozen=True)
+class BarlowTwins:
+    """Make the correlation of the views, coordinate by coordinate, the identity (Zbontar et al., arXiv 2103.03230).
+
+        loss = Σ_i (1 - C_ii)² + w Σ_{i≠j} C_ij²,   C the correlations (m, m) of the coordinates of h with those of h'
+
+    At the optimum of a Gaussian world C = ρI.
+
+    Attributes:
+        weight: w.
+    """
+
+    weight: float = 5e-3
+
+    def __call__(self, views: Tensor, generator: torch.Generator) -> ObjectiveValue:
+        """Score ``views`` (2, B, m); there is nothing random in it."""
+        with torch.autocast(views.device.type, enabled=False):
+            views = _precise(views)
+            centred = views - views.mean(1, keepdim=True)
+            first, second = centred / (centred.square().mean(1, keepdim=True) + 1e-5).sqrt()
+            correlation = first.T @ second / len(first)
+            diagonal = correlation.diagonal()
+            off = correlation.square().sum() - diagonal.square().sum()
+            return ObjectiveValue((1 - diagonal).square().sum() + self.weight * off, _alignment(views), off)
+
+
+def _precise(views: Tensor) -> Tensor:
+    return views if views.dtype == torch.float64 else views.float()
+
+
+def _alignment(views: Tensor) -> Tensor:
+    return (views[1] - views[0]).square().mean() / 2
+
+
+def _covariance(h: Tensor, correction: int = 0) -> Tensor:
+    centred = h - h.mean(0)
+    return centred.T @ centred / max(1, len(h) - correction)

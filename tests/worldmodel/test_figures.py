@@ -48,3 +48,9 @@ def test_drawing_needs_no_display_and_leaves_pyplot_alone() -> None:
         "figures.frame_sheet(np.zeros((3, 8, 8, 3), np.uint8), 'frames'); assert 'matplotlib.pyplot' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_latents_are_coloured_by_angle_and_radius() -> None:
+    colours = figures.latent_colours(np.array([[1.0, 0.0], [2.0, 0.0], [-1.0, 0.1]]))
+    assert colours.shape == (3, 3) and (colours >= 0).all() and (colours <= 1).all()
+    assert colours[1].sum() > colours[0].sum() and not np.allclose(colours[0], colours[2], atol=0.2)

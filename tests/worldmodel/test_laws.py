@@ -3,7 +3,7 @@ import pytest
 import scipy.stats
 
 from worldmodel.agents import LatentLaw, LatentOU
-from worldmodel.agents.laws import from_gaussian, gaussian_correlation, law_name, mapped_correlation
+from worldmodel.laws import from_gaussian, gaussian_correlation, law_name, mapped_correlation
 
 LAWS = ("uniform", "laplace", "gennorm:0.5", "gennorm:4", "gaussian")
 

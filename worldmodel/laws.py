@@ -12,8 +12,10 @@ import numpy as np
 import scipy.optimize
 import scipy.stats
 
+from worldmodel.spectrum import gauss_hermite, hermite
+
 LAWS = ("gaussian", "uniform", "laplace", "gennorm:ALPHA")
-_ALPHAS = (0.25, 100.0)  # beyond, nearly all mass is at 0, or nothing sets the law apart from the uniform one
+_ALPHAS = (0.125, 100.0)  # beyond, nearly all mass is at 0, or nothing sets the law apart from the uniform one
 _NODES = 128  # correlations are right to 1e-5
 
 
@@ -42,7 +44,7 @@ def from_gaussian(law: str, z: np.ndarray) -> np.ndarray:
 
     The tails are computed from the tails, so that no far value is rounded to infinity.
     """
-    return np.sign(z) * _distribution(law_name(law)).isf(scipy.stats.norm.sf(np.abs(z)))
+    return np.sign(z) * distribution(law).isf(scipy.stats.norm.sf(np.abs(z)))
 
 
 def mapped_correlation(law: str, rho: float) -> float:
@@ -70,19 +72,21 @@ def gaussian_correlation(law: str, rho: float) -> float:
 @lru_cache(maxsize=16)
 def _squared_coefficients(law: str) -> np.ndarray:
     """Return c_k² of the law's map for k = 0..127, by Gauss-Hermite quadrature."""
-    nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
-    values = from_gaussian(law, nodes) * weights / weights.sum()
-    polynomials = [np.ones(_NODES), nodes]  # He_k / √k!, orthonormal
-    for k in range(1, _NODES - 1):
-        polynomials.append((nodes * polynomials[-1] - np.sqrt(k) * polynomials[-2]) / np.sqrt(k + 1))
-    squares = (np.stack(polynomials) @ values) ** 2
+    nodes, weights = gauss_hermite(_NODES)
+    squares = (hermite(nodes, _NODES - 1).T @ (weights * from_gaussian(law, nodes))) ** 2
     squares[::2] = 0.0  # the map is odd
     return squares
 
 
-def _distribution(law: str) -> Any:
+def shape_of(law: str) -> float:
+    """Return α of the law, of density ∝ exp(-|x / s|^α); infinite for the uniform one."""
+    name, _, alpha = law_name(law).partition(":")
+    return float(alpha) if alpha else {"gaussian": 2.0, "laplace": 1.0, "uniform": np.inf}[name]
+
+
+def distribution(law: str) -> Any:
     """Return SciPy's frozen distribution, standardised."""
-    name, _, alpha = law.partition(":")
+    name, _, alpha = law_name(law).partition(":")
     match name:
         case "gaussian":
             return scipy.stats.norm()

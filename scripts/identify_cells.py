@@ -1,0 +1,166 @@
+"""Cells of an experiment on synthetic worlds: one training each, kept on disk, so that a stopped run goes on."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+import torch
+
+from worldmodel.devices import resolve_device
+from worldmodel.files import to_plain, write_json, write_whole
+from worldmodel.objectives import Objective
+from worldmodel.progress import progress_bar
+from worldmodel.slow_features import fit_slow_features
+from worldmodel.stages import run_stage
+from worldmodel.vector_report import Encode, VectorReport, examine
+from worldmodel.vector_training import VectorTraining, fit_vectors
+from worldmodel.workers import in_parallel
+from worldmodel.worlds import World
+
+_MEASUREMENT = 2  # raise it when what a cell measures changes: cells of before are then done again
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What decides the result of one training.
+
+    Attributes:
+        name: of the objective, for people.
+        world: what is learnt.
+        outputs: m, dimensions of the embedding.
+        objective: what is minimised; None for slow features, by polynomials of degree ``degree``.
+        training: how.
+        seed: of initial weights, data and slices.
+        count: fresh pairs to fit maps on, and as many to score them on.
+        points: how many points z, x, h to keep for a figure.
+        degree: of slow features.
+    """
+
+    name: str
+    world: World
+    outputs: int
+    objective: Objective | None
+    training: VectorTraining
+    seed: int
+    count: int = 20_000
+    points: int = 0
+    degree: int = 5
+
+
+@dataclass(frozen=True)
+class CellResult:
+    """What a cell gave.
+
+    Attributes:
+        cell: what decided it.
+        report: how good the encoder is.
+        losses: of all copies, when one was chosen; empty for slow features.
+        seconds: of training.
+        steps_per_second: of training.
+        folder: where ``points.npz`` lies, if points were asked for.
+    """
+
+    cell: Cell
+    report: VectorReport
+    losses: tuple[float, ...]
+    seconds: float
+    steps_per_second: float
+    folder: Path
+
+    def to_json(self) -> dict[str, Any]:
+        """Return JSON values, of the cell what tells cells of an experiment apart."""
+        what: dict[str, Any] = {
+            "objective": self.cell.name,
+            "objective_options": None if self.cell.objective is None else vars(self.cell.objective),
+            "world": asdict(self.cell.world),
+            "outputs": self.cell.outputs,
+            "seed": self.cell.seed,
+            "training": asdict(self.cell.training),
+        }
+        run = {"losses": self.losses, "seconds": self.seconds, "steps_per_second": self.steps_per_second}
+        return dict(to_plain(what | asdict(self.report) | run))
+
+    def points(self) -> dict[str, np.ndarray]:
+        """Return ``z``, ``x`` and ``h``, each (points, dimensions)."""
+        with np.load(self.folder / "points.npz", allow_pickle=False) as kept:
+            return {name: kept[name] for name in ("z", "x", "h")}
+
+
+def run_cells(
+    root: Path, cells: Sequence[Cell], device: str, workers: int = 1, show: Callable[[CellResult], str] | None = None
+) -> list[CellResult]:
+    """Run what is not on disk yet, and return the results in the order of the cells.
+
+    Args:
+        root: where cells are kept.
+        cells: what to run.
+        device: auto, cpu or cuda.
+        workers: processes, each with one thread; 1 runs here.
+        show: says in a word how a cell went, for the progress bar.
+    """
+    if workers < 1:
+        raise ValueError(f"{workers} workers: it takes at least one")
+    where = str(resolve_device(device))
+    results: dict[int, CellResult] = {}
+    with progress_bar("cells", len(cells)) as advance:
+        for index, result in _each(root, cells, where, workers):
+            results[index] = result
+            advance(1, show(result) if show else "")
+    return [results[index] for index in range(len(cells))]
+
+
+def _each(root: Path, cells: Sequence[Cell], device: str, workers: int) -> Any:
+    if workers == 1:
+        return ((index, run_cell(root, cell, device)) for index, cell in enumerate(cells))
+    calls = [joblib.delayed(_numbered)(index, root, cell, device) for index, cell in enumerate(cells)]
+    return in_parallel(calls, workers, "training on synthetic worlds")
+
+
+def _numbered(index: int, root: Path, cell: Cell, device: str) -> tuple[int, CellResult]:
+    torch.set_num_threads(1)
+    return index, run_cell(root, cell, device)
+
+
+def run_cell(root: Path, cell: Cell, device: str) -> CellResult:
+    """Run one cell, or read what it gave."""
+    key = {"measurement": _MEASUREMENT, "torch": torch.__version__.split("+")[0], "cell": _key(cell)}
+    stage = run_stage(root, "cell", key, lambda folder: _build(folder, cell, device))
+    kept = json.loads((stage.folder / "result.json").read_text())
+    report: dict[str, Any] = kept["report"]
+    report["energy"] = None if report["energy"] is None else tuple(report["energy"])
+    losses = tuple(kept["losses"])
+    return CellResult(cell, VectorReport(**report), losses, kept["seconds"], kept["steps_per_second"], stage.folder)
+
+
+def _key(cell: Cell) -> dict[str, Any]:
+    plain = asdict(replace(cell, objective=None))
+    return dict(to_plain(plain | {"objective": repr(cell.objective)}))
+
+
+def _build(folder: Path, cell: Cell, device: str) -> None:
+    encode, losses, seconds = _slow(cell) if cell.objective is None else _trained(cell, cell.objective, device)
+    report = examine(encode, cell.world, cell.count, cell.seed)
+    if cell.points:
+        z = cell.world.draw_pairs(cell.points, torch.Generator().manual_seed(cell.seed), torch.float64)[0]
+        x = cell.world.observe(z).numpy()
+        kept = {"z": z.numpy(), "x": x, "h": encode(x)}
+        small = {name: value.astype(np.float32) for name, value in kept.items()}
+        write_whole(folder / "points.npz", lambda path: np.savez_compressed(path, **small))  # type: ignore[arg-type]
+    steps = cell.training.steps / seconds if losses else None
+    result = {"report": asdict(report), "losses": losses, "seconds": seconds, "steps_per_second": steps or 0.0}
+    write_json(folder / "result.json", to_plain(result))
+
+
+def _trained(cell: Cell, objective: Objective, device: str) -> tuple[Encode, tuple[float, ...], float]:
+    run = fit_vectors(cell.world, cell.outputs, objective, cell.training, seed=cell.seed, device=device)
+    return run.encode, run.losses, run.seconds
+
+
+def _slow(cell: Cell) -> tuple[Encode, tuple[float, ...], float]:
+    generator = torch.Generator().manual_seed(cell.seed)
+    views = cell.world.observe(cell.world.draw_pairs(100_000, generator, torch.float64)).numpy()
+    return fit_slow_features(views[0], views[1], cell.outputs, cell.degree).encode, (), 0.0

@@ -1,0 +1,97 @@
+"""What the experiments on synthetic worlds share: their options, their summary over seeds, what they leave behind."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from rich.table import Table
+
+from worldmodel.figures import save_figure
+from worldmodel.intervals import Interval, t_interval
+from worldmodel.scripts import cli
+from worldmodel.scripts.bench_result import write_result
+from worldmodel.scripts.identify_cells import CellResult
+
+
+@dataclass(frozen=True)
+class Common:
+    """Options of every experiment.
+
+    Attributes:
+        seeds: how many seeds, from ``seed`` on.
+        seed: the first one; it decides worlds, initial weights, data and slices.
+        device: where to train: auto, cpu or cuda.
+        workers: processes, each with one thread; a cell must then take less than ten minutes.
+        count: fresh pairs to fit maps on, and as many to score them on.
+        out: output folder (default: runs/identify-<experiment>); finished cells lie in it and are not done again.
+    """
+
+    seeds: int = 3
+    seed: int = 0
+    device: str = "auto"
+    workers: int = 1
+    count: int = 20_000
+    out: Path | None = None
+
+    def __post_init__(self) -> None:
+        if self.seeds < 1 or self.workers < 1 or self.count < 100:
+            raise ValueError("--seeds and --workers must be at least 1, and --count at least 100")
+
+    @property
+    def all_seeds(self) -> range:
+        """The seeds."""
+        return range(self.seed, self.seed + self.seeds)
+
+
+def summary(
+    results: Iterable[CellResult], by: Callable[[CellResult], Any], of: Callable[[CellResult], float | None]
+) -> dict[Any, Interval]:
+    """Return Student's interval over seeds of a number, by group, in the order of the cells."""
+    groups: dict[Any, list[float]] = {}
+    for result in results:
+        value = of(result)
+        if value is not None:
+            groups.setdefault(by(result), []).append(value)
+    return {key: t_interval(values) for key, values in groups.items()}
+
+
+def leave(
+    folder: Path,
+    name: str,
+    options: Common,
+    results: Sequence[CellResult],
+    measured: dict[str, Any],
+    figure: Figure,
+    table: Table,
+) -> None:
+    """Print the table, and write the figure and ``result.json`` with every cell, none filtered."""
+    cli.console.print(table)
+    save_figure(figure, folder / f"{name}.png")
+    cells = [result.to_json() for result in results]
+    write_result(folder, options, measured | {"table": plain_table(table), "cells": cells}, {})
+
+
+def plain_table(table: Table) -> list[dict[str, str]]:
+    """Return the rows of a table as they are printed, by column."""
+    columns = [(str(column.header), list(column.cells)) for column in table.columns]
+    return [{name: str(cells[row]) for name, cells in columns} for row in range(table.row_count)]
+
+
+def r2_text(value: float) -> str:
+    """Write an R² with six digits where it is high, never rounded up.
+
+    >>> r2_text(0.9999989), r2_text(0.9507)
+    ('0.999998', '0.950')
+    """
+    digits = 6 if value > 0.99 else 3
+    return f"{np.floor(value * 10**digits) / 10**digits:.{digits}f}"
+
+
+def interval_text(interval: Interval, write: Callable[[float], str] = r2_text) -> str:
+    """Write a mean, with its interval where it is known."""
+    if not np.isfinite(interval.low):
+        return write(interval.mean)
+    return f"{write(interval.mean)} [{write(interval.low)}, {write(min(interval.high, 1.0))}]"
