@@ -21,6 +21,7 @@ from worldmodel.vector_training import VectorTraining, fit_vectors
 from worldmodel.workers import in_parallel
 from worldmodel.worlds import World
 
+_PATIENCE = 4 * 3600.0  # seconds that a cell may take
 _MEASUREMENT = 2  # raise it when what a cell measures changes: cells of before are then done again
 
 
@@ -117,7 +118,7 @@ def _each(root: Path, cells: Sequence[Cell], device: str, workers: int) -> Any:
     if workers == 1:
         return ((index, run_cell(root, cell, device)) for index, cell in enumerate(cells))
     calls = [joblib.delayed(_numbered)(index, root, cell, device) for index, cell in enumerate(cells)]
-    return in_parallel(calls, workers, "training on synthetic worlds")
+    return in_parallel(calls, workers, "training on synthetic worlds", patience=_PATIENCE)
 
 
 def _numbered(index: int, root: Path, cell: Cell, device: str) -> tuple[int, CellResult]:

@@ -24,7 +24,7 @@ class Common:
         seeds: how many seeds, from ``seed`` on.
         seed: the first one; it decides worlds, initial weights, data and slices.
         device: where to train: auto, cpu or cuda.
-        workers: processes, each with one thread; a cell must then take less than ten minutes.
+        workers: processes, each with one thread.
         count: fresh pairs to fit maps on, and as many to score them on.
         out: output folder (default: runs/identify-<experiment>); finished cells lie in it and are not done again.
     """
