@@ -72,7 +72,7 @@ def report(out: Path, options: dict[str, Any], names: Sequence[str], cells: list
     ranking, control = rank_identified(best), rank_controlled(best)
     grids = [
         _data_grid(options, best, names),
-        _scores_grid(rows, names),
+        _scores_grid(rows, names, _ceilings(cells, names)),
         _ranking_grid("Ranked by R² on the common Gaussian test set", "behind the best", 3, ranking, best),
         _ranking_grid("Ranked by LQR's cost from frames ÷ oracle's", "÷ the best", 2, control, best),
     ]
@@ -184,7 +184,7 @@ class Grid:
         """Return it for the terminal."""
         table = Table(title=self.title, title_justify="left", caption=self.caption or None, caption_justify="left")
         for index, column in enumerate(self.header):
-            table.add_column(column, justify="right" if index else "left")
+            table.add_column(column, justify="right" if index and column else "left")
         for row in self.rows:
             table.add_row(*row)
         return table
@@ -211,7 +211,14 @@ def _data_grid(options: dict[str, Any], best: Sequence[Row], names: Sequence[str
     return Grid(title, header, rows, caption)
 
 
-def _scores_grid(rows: Sequence[Row], names: Sequence[str]) -> Grid:
+def _ceilings(cells: list[dict[str, Any]], names: Sequence[str]) -> str:
+    """Return the best R² of each latent that any encoder could reach on the Gaussian set."""
+    scores = next((cell["identifiability"]["gaussian"] for cell in cells if "skipped" not in cell), None)
+    values = scores["ceiling_per_latent"] if scores else ()
+    return ", ".join(f"{name} {value:.4f}" for name, value in zip(names, values, strict=False))
+
+
+def _scores_grid(rows: Sequence[Row], names: Sequence[str], ceilings: str) -> Grid:
     joints = tuple(f"{name}" for name in names)
     header = ("explorer", "lag", "R² own", "R² Gaussian", *joints, "R² uniform", "bound", "effort", "LQR", "cost")
     body = []
@@ -227,8 +234,10 @@ def _scores_grid(rows: Sequence[Row], names: Sequence[str]) -> Grid:
         body.append((row.name, str(row.lag), own, gaussian, *joint, uniform, *ends, _text(cost, 2)))
     oracle, random = _baselines(rows)
     caption = (
-        "means over seeds (of costs geometric) with 95% t intervals; columns of joints: linear R² on the Gaussian set; "
-        "bound: the certificate; effort and cost ÷ the oracle's; LQR: tasks solved from frames" + oracle + random
+        "means over seeds (of costs geometric) with 95% t intervals; columns of joints: linear R² on the Gaussian set "
+        f"(ceilings: {ceilings}); bound: the certificate; effort and cost ÷ the oracle's; LQR: tasks solved from frames"
+        + oracle
+        + random
     )
     return Grid("What the encoders learnt", header, body, caption)
 
