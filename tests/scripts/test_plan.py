@@ -4,8 +4,11 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from worldmodel.scripts.plan import PlanOptions, main
 
 FEW = ("--tasks", 5, "--planner", "lqr")
 ROOT = Path(__file__).parent.parent.parent
@@ -63,15 +66,20 @@ def test_a_second_run_goes_straight_to_planning_and_a_given_encoder_is_used(out:
 @pytest.mark.parametrize(
     "bad, line",
     [
-        (("--size", 60), "multiples of 16"),
-        (("--rho", 1.5), "rho is 1.5"),
-        (("--latents", 0), "at least one latent"),
-        (("--encoder", "/nowhere"), "not an encoder"),
-        (("--dynamics", "neural", "--planner", "mpc-qp"), "needs linear dynamics"),
+        ({"size": 60}, "multiples of 16"),
+        ({"rho": 1.5}, "rho is 1.5"),
+        ({"latents": 0}, "at least one latent"),
+        ({"encoder": Path("/nowhere")}, "not an encoder"),
+        ({"dynamics": "neural", "planner": ("mpc-qp",)}, "needs linear dynamics"),
     ],
     ids=["size", "rho", "latents", "encoder", "dynamics"],
 )
-def test_bad_input_is_one_line_before_anything_is_made(bad: tuple[object, ...], line: str, tmp_path: Path) -> None:
-    done = plan("--out", tmp_path / "run", *bad)
-    assert done.returncode == 2 and line in done.stderr and len(done.stderr.splitlines()) == 1
+def test_bad_input_is_refused_before_anything_is_made(bad: dict[str, Any], line: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=line):
+        main(PlanOptions(env="point_mass", budget="smoke", out=tmp_path / "run", **bad))
     assert not (tmp_path / "run").exists()
+
+
+def test_bad_input_ends_in_one_line(tmp_path: Path) -> None:
+    done = plan("--out", tmp_path / "run", "--size", 60)
+    assert done.returncode == 2 and "multiples of 16" in done.stderr and len(done.stderr.splitlines()) == 1
