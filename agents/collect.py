@@ -15,7 +15,7 @@ import numpy as np
 
 from worldmodel.agents.explorers import Explorer, PosedExplorer
 from worldmodel.agents.policies import begin
-from worldmodel.envs import SuiteEnv, env_id, make
+from worldmodel.envs import SuiteEnv, env_id, make, suite_of
 from worldmodel.episodes import Episode, Episodes
 from worldmodel.progress import progress_bar
 from worldmodel.store import EpisodeStore, Mode
@@ -90,7 +90,7 @@ def collect(
     posed = isinstance(explorer, PosedExplorer)
     probe = make(env, **env_options)
     try:
-        suite = _suite(probe)
+        suite = suite_of(probe)
         if within is not None and (posed or not within > 0):
             raise ValueError(f"within is {within}: it has to be positive, and is for explorers that drive")
         seconds = _DRIVEN_SECONDS if within is None else _CONFINED_SECONDS
@@ -195,7 +195,7 @@ def _make_shard(job: _Job, index: int, env: gym.Env[Any, Any]) -> float:
     """Make shard ``index`` and write it; return the seconds spent drawing."""
     sequence = np.random.SeedSequence(job.seed, spawn_key=(index,))
     rng = np.random.default_rng(sequence)
-    suite = _suite(env)
+    suite = suite_of(env)
     env.reset(seed=int(sequence.generate_state(1)[0]))
     make_episodes = _posed if isinstance(job.explorer, PosedExplorer) else _driven
     tracks = make_episodes(job, env, rng)
@@ -218,7 +218,7 @@ def _make_shard(job: _Job, index: int, env: gym.Env[Any, Any]) -> float:
 def _posed(job: _Job, env: gym.Env[Any, Any], rng: np.random.Generator) -> list[_Track]:
     """Pose the simulator at the explorer's latents, at rest."""
     assert isinstance(job.explorer, PosedExplorer)
-    suite = _suite(env)
+    suite = suite_of(env)
     chains = job.explorer.chains(job.episodes, job.length, suite.latent_spec.n, rng)
     qpos = suite.latent_spec.to_qpos(chains, suite.physics.data.qpos)
     states = np.concatenate([qpos, np.zeros((*qpos.shape[:2], suite.model.nv))], axis=-1)
@@ -231,7 +231,7 @@ def _driven(job: _Job, env: gym.Env[Any, Any], rng: np.random.Generator) -> list
     if job.within is None:
         return [_drive(job, env, rng, None) for _ in range(job.episodes)]
     tracks: list[_Track] = []
-    missing, n, lost = job.episodes * job.length, _suite(env).latent_spec.n, 0
+    missing, n, lost = job.episodes * job.length, suite_of(env).latent_spec.n, 0
     while missing > 0:
         if lost > 1_000 + 100 * len(tracks):
             raise ValueError(f"nearly every episode leaves ±{job.within} at once: give a larger within")
@@ -248,7 +248,7 @@ def _driven(job: _Job, env: gym.Env[Any, Any], rng: np.random.Generator) -> list
 def _drive(job: _Job, env: gym.Env[Any, Any], rng: np.random.Generator, start: np.ndarray | None) -> _Track:
     """Return states (T + 1, nq + nv), actions (T, a) and rewards (T,) of one episode."""
     assert not isinstance(job.explorer, PosedExplorer)
-    suite, within = _suite(env), np.inf if job.within is None else job.within
+    suite, within = suite_of(env), np.inf if job.within is None else job.within
 
     def outside() -> bool:
         return within < np.inf and bool(np.abs(suite.latent_spec.to_latents(suite.physics.data.qpos)).max() > within)
@@ -270,9 +270,3 @@ def _drive(job: _Job, env: gym.Env[Any, Any], rng: np.random.Generator, start: n
         ended = terminated or truncated
     steps = np.array(actions, np.float32).reshape(len(actions), suite.num_actions)
     return np.stack(states), steps, np.array(rewards, np.float32)
-
-
-def _suite(env: gym.Env[Any, Any]) -> SuiteEnv:
-    suite = env.unwrapped
-    assert isinstance(suite, SuiteEnv)
-    return suite

@@ -1,10 +1,8 @@
 """Whether a replay buffer fits into memory: known before training starts, not when the system ends it."""
 
-import os
-from pathlib import Path
-
 import gymnasium as gym
 import numpy as np
+import psutil
 
 _FLAGS = 3 * 4  # reward, done and timeout of a transition, float32
 _SHARE = 0.8  # of what is free: networks, batches and frames need the rest
@@ -22,22 +20,13 @@ def replay_bytes(observation_space: gym.Space, action_space: gym.Space, transiti
 
 def check_replay_memory(observation_space: gym.Space, action_space: gym.Space, transitions: int) -> None:
     """Raise ValueError, in one line, unless the replay buffer fits into the memory that is free now."""
-    needed, free = replay_bytes(observation_space, action_space, transitions), free_bytes()
+    needed, free = replay_bytes(observation_space, action_space, transitions), psutil.virtual_memory().available
     if needed > _SHARE * free:
         fitting = int(_SHARE * free / needed * transitions)
         raise ValueError(
             f"a replay buffer of {transitions} transitions takes {needed / 1e9:.1f} GB and {free / 1e9:.1f} GB are "
             f"free: keep at most {fitting} of them, or take smaller observations"
         )
-
-
-def free_bytes() -> int:
-    """Return the bytes of memory that a new process could take, caches counted as free."""
-    try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
-        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
-    except (OSError, StopIteration):  # not Linux
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def _bytes(space: gym.Space) -> int:

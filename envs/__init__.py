@@ -10,7 +10,7 @@ from worldmodel.envs.frames import FrameError, FrameRenderer  # noqa: E402
 from worldmodel.envs.goals import GoalTasks, Tolerance, reached, sample_tasks  # noqa: E402
 from worldmodel.envs.latents import Coordinate, LatentSpec, coordinate, latent_spec  # noqa: E402
 from worldmodel.envs.pixels import PixelObservation  # noqa: E402
-from worldmodel.envs.registration import DEFAULT_TASKS, env_id, make, task_names  # noqa: E402
+from worldmodel.envs.registration import DEFAULT_TASKS, env_id, make, suite_of, task_names  # noqa: E402
 from worldmodel.envs.suite import SuiteEnv  # noqa: E402
 
 __all__ = [
@@ -33,5 +33,6 @@ __all__ = [
     "make",
     "reached",
     "sample_tasks",
+    "suite_of",
     "task_names",
 ]

@@ -8,6 +8,7 @@ import gymnasium as gym
 from dm_control import suite
 
 from worldmodel.envs.pixels import PixelObservation
+from worldmodel.envs.suite import SuiteEnv
 
 DEFAULT_TASKS: Mapping[str, str] = {
     "acrobot": "swingup",
@@ -80,6 +81,17 @@ def make(name: str, *, pixels: bool = False, target: bool = False, **options: An
     """
     env = gym.make(env_id(name), **options)
     return PixelObservation(env, target) if pixels else env
+
+
+def suite_of(env: gym.Env[Any, Any]) -> SuiteEnv:
+    """The task's own environment inside wrappers.
+
+    Raises:
+        TypeError: If it is no environment of this toolkit.
+    """
+    if not isinstance(env.unwrapped, SuiteEnv):
+        raise TypeError(f"{env} is no task of the DeepMind Control suite as envs.make makes them")
+    return env.unwrapped
 
 
 def _register() -> None:

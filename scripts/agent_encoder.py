@@ -12,7 +12,7 @@ import worldmodel as wm
 from worldmodel import figures
 from worldmodel.agents import LatentOU, collect
 from worldmodel.encoder import Encoder
-from worldmodel.envs import Coordinate, LatentSpec, SuiteEnv, make
+from worldmodel.envs import Coordinate, LatentSpec, make, suite_of
 from worldmodel.files import to_plain, write_json
 from worldmodel.identifiability import measure
 from worldmodel.scripts import cli
@@ -144,8 +144,6 @@ def shown(spec: LatentSpec, latents: np.ndarray) -> tuple[list[str], np.ndarray]
 
 def _spec(env: str, target: bool) -> LatentSpec:
     probe = make(env, show_target="latent" if target else False)
-    suite = probe.unwrapped
-    assert isinstance(suite, SuiteEnv)
-    spec = suite.latent_spec
+    spec = suite_of(probe).latent_spec
     probe.close()
     return spec

@@ -23,10 +23,9 @@ from worldmodel.scripts.benchmark_setup import Common, Setup, collect_common, co
 from worldmodel.scripts.benchmark_training import Recipe
 from worldmodel.scripts.cli import console
 from worldmodel.stages import Stage
-from worldmodel.workers import Backend, dismiss, in_parallel, register
+from worldmodel.workers import HOURS, Backend, dismiss, in_parallel, register
 
 _LEAST = {"seeds": 1, "frames": 1_000, "steps": 1, "driven": 1_000, "tasks": 1, "test_frames": 100}
-_PATIENCE = 4 * 3600.0  # seconds that a cell may take
 
 
 @dataclass(frozen=True)
@@ -100,14 +99,7 @@ def _check(options: BenchmarkOptions, setup: Setup) -> dict[str, str]:
     """Refuse what would fail later, before any long work; return the explorers by their short names."""
     resolve_device(options.device)
     register(options.backend)
-    for name, least in (
-        ("seeds", 1),
-        ("frames", 1_000),
-        ("steps", 1),
-        ("driven", 3),
-        ("tasks", 1),
-        ("test_frames", 100),
-    ):
+    for name, least in _LEAST.items():
         if getattr(options, name) < least:
             raise ValueError(f"{name} is {getattr(options, name)}; it must be at least {least}")
     if not options.explorers or not options.lags or not options.trainings:
@@ -160,7 +152,7 @@ def _score(
 
 def _fan_out(options: BenchmarkOptions, calls: Sequence[Any], jobs: int, label: str) -> Iterator[Stage]:
     """Yield the stages in the order of the calls, with a progress bar."""
-    running = in_parallel(calls, jobs, label, ordered=True, patience=_PATIENCE, backend=options.backend)
+    running = in_parallel(calls, jobs, label, ordered=True, patience=HOURS, backend=options.backend)
     with progress_bar(label, len(calls)) as advance:
         for stage in running:
             advance(1, "from an earlier run" if stage.cached else "")

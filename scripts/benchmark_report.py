@@ -266,11 +266,7 @@ def _ranking_grid(title: str, behind: str, digits: int, places: Sequence[Place],
 
 
 def _text(interval: Interval | None, digits: int) -> str:
-    if interval is None:
-        return "–"
-    if not np.isfinite(interval.low):
-        return f"{interval.mean:.{digits}f}"
-    return f"{interval.mean:.{digits}f} [{interval.low:.{digits}f}, {interval.high:.{digits}f}]"
+    return "–" if interval is None else interval.text(digits)
 
 
 def _csv(cells: list[dict[str, Any]], numbers: list[dict[str, float]]) -> str:

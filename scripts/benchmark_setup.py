@@ -9,11 +9,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import gymnasium as gym
-
 from worldmodel.agents import ActionOU, LatentLaw, LatentOU, PosedExplorer, collect
 from worldmodel.agents.explorers import Explorer
-from worldmodel.envs import SuiteEnv, make
+from worldmodel.envs import SuiteEnv, make, suite_of
 from worldmodel.envs.control_tasks import ControlSetting, control_setting
 from worldmodel.stages import Stage, run_stage
 
@@ -56,16 +54,18 @@ class Setup:
         options: dict[str, Any] = {"height": self.size, "width": self.size, "camera": self.camera}
         if self.scale is None:
             return options
-        return options | {"latent_spec": _suite(make(self.env, **options)).latent_spec.rescaled(self.scale)}
+        return options | {"latent_spec": suite_of(make(self.env, **options)).latent_spec.rescaled(self.scale)}
 
     def make(self, **changes: Any) -> SuiteEnv:
         """Make the environment."""
-        return _suite(make(self.env, **self.env_options, **changes))
+        return suite_of(make(self.env, **self.env_options, **changes))
 
     def control(self) -> tuple[SuiteEnv, ControlSetting]:
         """Make the environment at its control step, with how it is controlled."""
-        setting = control_setting(self.make().latent_spec)
-        return self.make(frame_skip=setting.frame_skip(self.make().dt)), setting
+        env = self.make()
+        setting, dt = control_setting(env.latent_spec), env.dt
+        env.close()
+        return self.make(frame_skip=setting.frame_skip(dt)), setting
 
     def key(self, *names: str) -> dict[str, Any]:
         """Return options that determine a stage; the environment's own are always among them."""
@@ -133,9 +133,3 @@ def _collect(
         collect(setup.env, explorer, frames, folder / "episodes", **options, **setup.env_options)
 
     return run_stage(setup.out, name, key, build)
-
-
-def _suite(env: gym.Env[Any, Any]) -> SuiteEnv:
-    suite = env.unwrapped
-    assert isinstance(suite, SuiteEnv)
-    return suite

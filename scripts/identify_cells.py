@@ -18,10 +18,9 @@ from worldmodel.slow_features import fit_slow_features
 from worldmodel.stages import run_stage
 from worldmodel.vector_report import Encode, VectorReport, examine
 from worldmodel.vector_training import VectorTraining, fit_vectors
-from worldmodel.workers import in_parallel
+from worldmodel.workers import HOURS, in_parallel
 from worldmodel.worlds import World
 
-_PATIENCE = 4 * 3600.0  # seconds that a cell may take
 _MEASUREMENT = 2  # raise it when what a cell measures changes: cells of before are then done again
 
 
@@ -118,7 +117,7 @@ def _each(root: Path, cells: Sequence[Cell], device: str, workers: int) -> Any:
     if workers == 1:
         return ((index, run_cell(root, cell, device)) for index, cell in enumerate(cells))
     calls = [joblib.delayed(_numbered)(index, root, cell, device) for index, cell in enumerate(cells)]
-    return in_parallel(calls, workers, "training on synthetic worlds", patience=_PATIENCE)
+    return in_parallel(calls, workers, "training on synthetic worlds", patience=HOURS)
 
 
 def _numbered(index: int, root: Path, cell: Cell, device: str) -> tuple[int, CellResult]:

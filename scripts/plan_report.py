@@ -239,6 +239,4 @@ def _table(title: str, *columns: str) -> Table:
 
 
 def _text(interval: Interval | None, digits: int) -> str:
-    if interval is None:
-        return "–"
-    return f"{interval.mean:.{digits}f} [{interval.low:.{digits}f}, {interval.high:.{digits}f}]"
+    return "–" if interval is None else interval.text(digits)

@@ -30,6 +30,11 @@ class Interval:
         """Return the interval of the exponential: of a ratio, from that of its logarithm."""
         return Interval(*(float(np.exp(end)) for end in (self.mean, self.low, self.high)))
 
+    def text(self, digits: int) -> str:
+        """Return it for people, ``mean [low, high]``; the mean alone where the spread is not known."""
+        mean = f"{self.mean:.{digits}f}"
+        return f"{mean} [{self.low:.{digits}f}, {self.high:.{digits}f}]" if np.isfinite(self.low) else mean
+
     def __str__(self) -> str:
         return f"{self.mean:.3g} [{self.low:.3g}, {self.high:.3g}]"
 

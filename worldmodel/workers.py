@@ -16,6 +16,8 @@ Backend = Literal["loky", "ray"]
 
 _HUNG_SECONDS = 600.0  # a worker that finishes nothing for so long is taken for dead
 
+HOURS = 4 * 3600.0
+"""Seconds of patience with work that trains something."""
 _WATCHED = threading.Event()
 
 

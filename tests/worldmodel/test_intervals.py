@@ -82,3 +82,8 @@ def test_ratios_are_averaged_by_their_logarithms() -> None:
     assert turned.low * interval.high == pytest.approx(1.0)
     with pytest.raises(ValueError, match="positive"):
         ratio_interval([1.0, 0.0])
+
+
+def test_an_interval_is_written_for_people() -> None:
+    assert Interval(0.5, 0.25, 1.0).text(2) == "0.50 [0.25, 1.00]"
+    assert t_interval([0.5]).text(2) == "0.50"
