@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from worldmodel.dynamics import LinearGaussianDynamics, fit_dynamics, fit_linear_dynamics
     from worldmodel.encoder import Encoder
     from worldmodel.minari_data import ObservationKeys, export_minari, import_minari
-    from worldmodel.objectives import LeJEPA
+    from worldmodel.objectives import BarlowTwins, InfoNCE, LeJEPA, VICReg, Whitening
     from worldmodel.training import TrainingOptions, fit_encoder
 
 _ON_FIRST_USE = {
@@ -28,7 +28,11 @@ _ON_FIRST_USE = {
     "fit_dynamics": "dynamics",
     "fit_linear_dynamics": "dynamics",
     "Encoder": "encoder",
+    "BarlowTwins": "objectives",
+    "InfoNCE": "objectives",
     "LeJEPA": "objectives",
+    "VICReg": "objectives",
+    "Whitening": "objectives",
     "ObservationKeys": "minari_data",
     "export_minari": "minari_data",
     "import_minari": "minari_data",
@@ -37,16 +41,20 @@ _ON_FIRST_USE = {
 }
 
 __all__ = [
+    "BarlowTwins",
     "Certificate",
     "Encoder",
     "Episode",
     "EpisodeStore",
     "Episodes",
     "Identifiability",
+    "InfoNCE",
     "LeJEPA",
     "LinearGaussianDynamics",
     "ObservationKeys",
     "TrainingOptions",
+    "VICReg",
+    "Whitening",
     "certificate",
     "certify",
     "export_minari",
