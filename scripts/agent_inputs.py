@@ -40,12 +40,11 @@ class Inputs:
     policy_options: dict[str, Any]
 
 
-def agent_inputs(options: "TrainAgentOptions", sight: Sight | None) -> Inputs:
+def agent_inputs(options: "TrainAgentOptions", obs: Observation, sight: Sight | None) -> Inputs:
     """Return what the options ask for; ``sight`` is the encoder of latents and features."""
-    flat = options.obs in ("state", "latent")
     encoder = None if sight is None else Encoder.load(sight.folder)
-    make_envs = partial(_environments, options, encoder)
-    if flat:
+    make_envs = partial(_environments, options, obs, encoder)
+    if obs in ("state", "latent"):
         envs = make_envs(options.envs)
         policy_options = standardise(envs, _LOOKED_AT, seed=0)
         envs.close()
@@ -60,9 +59,11 @@ def agent_inputs(options: "TrainAgentOptions", sight: Sight | None) -> Inputs:
     return Inputs(make_envs, policy, {**features, "share_features_extractor": True})
 
 
-def make_env(options: "TrainAgentOptions", frame_size: tuple[int, int] | None = None) -> gym.Env[Any, np.ndarray]:
+def make_env(
+    options: "TrainAgentOptions", obs: Observation, frame_size: tuple[int, int] | None = None
+) -> gym.Env[Any, np.ndarray]:
     """Make one environment that observes the state, or frames."""
-    if options.obs == "state":
+    if obs == "state":
         return Monitor(make(options.env, frame_skip=options.frame_skip))
     height, width = frame_size or (options.size, options.size)
     env = make(
@@ -77,11 +78,11 @@ def make_env(options: "TrainAgentOptions", frame_size: tuple[int, int] | None = 
     return Monitor(env)
 
 
-def _environments(options: "TrainAgentOptions", encoder: Encoder | None, count: int) -> VecEnv:
-    envs: VecEnv = DummyVecEnv([partial(make_env, options, encoder.frame_size if encoder else None)] * count)
-    if options.obs == "latent":
+def _environments(options: "TrainAgentOptions", obs: Observation, encoder: Encoder | None, count: int) -> VecEnv:
+    envs: VecEnv = DummyVecEnv([partial(make_env, options, obs, encoder.frame_size if encoder else None)] * count)
+    if obs == "latent":
         assert encoder is not None
         return LatentVecEnv(envs, encoder, options.history)
-    if options.obs in ("pixels", "features") and options.history > 1:
+    if obs in ("pixels", "features") and options.history > 1:
         return VecFrameStack(envs, options.history)
     return envs

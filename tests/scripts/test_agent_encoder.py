@@ -1,5 +1,6 @@
 """The encoder that an agent sees through."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -36,12 +37,15 @@ def test_poses_go_all_the_way_round_and_targets_stay_in_the_picture(spec: Latent
     assert counts.min() > 0.5 * counts.mean() and spec.scales[2:].tolist() == [0.09, 0.09]
 
 
-def test_an_agent_sees_through_an_encoder_that_is_given(tmp_path: Path) -> None:
+def test_agents_on_the_state_and_through_a_given_encoder_are_compared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     Encoder(latents=2, frame_size=(32, 32), channels=(8, 8, 8, 8, 8), hidden=16).save_pretrained(tmp_path / "encoder")
     options = TrainAgentOptions(
-        obs="latent",
+        obs=("state", "latent"),
         goal="beside",
         encoder=tmp_path / "encoder",
+        jobs=2,
         steps=60,
         frame_skip=50,
         envs=2,
@@ -51,6 +55,10 @@ def test_an_agent_sees_through_an_encoder_that_is_given(tmp_path: Path) -> None:
         out=tmp_path / "run",
     )
     main(options)
-    assert (tmp_path / "run" / "best-sac.zip").is_file()
+    agents = json.loads((tmp_path / "run" / "result.json").read_text())["agents"]
+    assert list(agents) == ["state", "latent"] and (tmp_path / "run" / "best-sac-latent.zip").is_file()
+    assert agents["state"]["at_equal_steps"]["steps"] == agents["latent"]["at_equal_steps"]["steps"] == 60
+    assert agents["state"]["random"] == agents["latent"]["random"]  # the same episodes for both
+    assert "after 60 steps of each: state" in capsys.readouterr().out
     with pytest.raises(ValueError, match="is not an encoder"):
         main(replace(options, encoder=tmp_path))

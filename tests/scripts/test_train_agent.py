@@ -4,8 +4,12 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from worldmodel.agents import Agent
+from worldmodel.agents.curve import LearningCurve
+from worldmodel.scripts.agent_report import Agents, common_ends, return_at
 from worldmodel.scripts.train_agent import TrainAgentOptions, main
 
 SMALL = TrainAgentOptions(steps=120, frame_skip=20, envs=2, episodes=2, test_episodes=2, device="cpu")
@@ -20,9 +24,9 @@ def test_every_seed_is_trained_once_and_stands_in_the_result(
     main(replace(SMALL, out=tmp_path, seeds=2))
     assert capsys.readouterr().out.count("kept from an earlier run") == 1
     result = json.loads((tmp_path / "result.json").read_text())
-    assert [row["seed"] for row in result["seeds"]] == [0, 1] and result["unit"] == "seed"
-    assert {"mean", "ci95"} == set(result["return"]) == set(result["return_random"])
-    assert (tmp_path / "best-sac.zip").is_file() and (tmp_path / "learning.png").is_file()
+    assert [row["seed"] for row in result["agents"]["state"]["seeds"]] == [0, 1] and result["unit"] == "seed"
+    assert {"mean", "ci95"} == set(result["agents"]["state"]["best"]) == set(result["agents"]["state"]["random"])
+    assert (tmp_path / "best-sac-state.zip").is_file() and (tmp_path / "learning.png").is_file()
 
 
 @pytest.mark.parametrize(
@@ -30,7 +34,7 @@ def test_every_seed_is_trained_once_and_stands_in_the_result(
     [
         (replace(SMALL, env="reachr"), "nearest: reacher"),
         (replace(SMALL, steps=10**12), "a replay buffer of 1000000000000 transitions takes"),
-        (replace(SMALL, steps=10**8, obs="features"), "a replay buffer of 100000000 transitions takes 49"),
+        (replace(SMALL, steps=10**8, obs=("features",)), "a replay buffer of 100000000 transitions takes 49"),
         (replace(SMALL, seeds=0), "seeds is 0"),
         (replace(SMALL, encoder=Path("runs")), "--encoder is for --obs latent and features"),
     ],
@@ -39,3 +43,14 @@ def test_every_seed_is_trained_once_and_stands_in_the_result(
 def test_bad_input_is_one_line(bad: TrainAgentOptions, line: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=line):
         main(replace(bad, out=tmp_path))
+
+
+def test_agents_are_compared_where_all_have_been() -> None:
+    quick = LearningCurve(np.array([10, 20, 30]), np.array([1, 2, 3]), np.array([[1.0], [5.0], [3.0]]))
+    slow = LearningCurve(np.array([10, 20]), np.array([4, 8]), np.array([[2.0], [6.0]]))
+    agents: Agents = {
+        obs: [Agent(c, *[np.zeros(1)] * 3, c.seconds[-1])] for obs, c in (("state", quick), ("pixels", slow))
+    }
+    assert common_ends(agents) == (20, 3)
+    assert [return_at(c, steps=20) for c in (quick, slow)] == [5.0, 6.0]
+    assert [return_at(c, seconds=3) for c in (quick, slow)] == [3.0, 2.0]  # slow has only its first, later one
