@@ -5,7 +5,7 @@ python scripts/collect.py --env reacher --explorer latent-ou:0.9 --frames 20000 
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import tyro
 from rich.table import Table
@@ -15,6 +15,8 @@ from worldmodel.datacard import DataCard
 from worldmodel.scripts import cli
 from worldmodel.scripts.cli import console
 from worldmodel.store import Mode
+
+_SHOW_TARGET: dict[str, bool | Literal["latent"]] = {"hidden": False, "drawn": True, "latent": "latent"}
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,7 @@ class CollectOptions:
         length: frames of an episode (default: 50 posed ones, 4 s driven, 2 s driven within).
         within: for explorers that drive: episodes start at rest within so many latents, and end before one leaves.
         size: height and width of a frame in pixels.
+        target: whether the task's target is drawn; as a latent, it is posed like the joints.
         camera: the camera, by number or name.
         frame_skip: control steps that an action lasts.
         processes: worker processes; 0 means one per core.
@@ -45,6 +48,7 @@ class CollectOptions:
     length: int | None = None
     within: float | None = None
     size: int = 64
+    target: Literal["hidden", "drawn", "latent"] = "hidden"
     camera: int | str = 0
     frame_skip: int = 1
     processes: int = 0
@@ -68,6 +72,7 @@ def main(options: Annotated[CollectOptions, tyro.conf.arg(name="")]) -> None:
         mode=options.mode,
         height=options.size,
         width=options.size,
+        show_target=_SHOW_TARGET[options.target],
         camera=options.camera,
         frame_skip=options.frame_skip,
     )
