@@ -1,5 +1,6 @@
 """The pixel encoder: uint8 frames in, embeddings out."""
 
+import copy
 from collections.abc import Sequence
 from contextlib import redirect_stdout
 from io import StringIO
@@ -102,6 +103,12 @@ class Encoder(nn.Module, PyTorchModelHubMixin, tags=["world-model", "lejepa"]):
         self._frozen = True
         self.requires_grad_(False)
         return self.eval()
+
+    def thawed(self) -> Self:
+        """Return a copy that can be trained, whether or not this encoder is frozen."""
+        thawed = copy.deepcopy(self).requires_grad_(True)
+        thawed._frozen, thawed.history = False, None
+        return thawed
 
     def train(self, mode: bool = True) -> Self:
         """Set training mode, unless the encoder is frozen."""

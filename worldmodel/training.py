@@ -5,6 +5,7 @@ import time
 import zlib
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +85,7 @@ def fit_encoder(
     *,
     device: str = "auto",
     weights: np.ndarray | None = None,
+    start: Encoder | None = None,
     seed: int = 0,
     out: Path | None = None,
     progress: bool = True,
@@ -98,6 +100,7 @@ def fit_encoder(
         device: auto, cpu or cuda.
         weights: how often the pairs that begin at each frame of ``episodes.train`` (F,) are drawn, relative to each
             other; None draws every pair once per epoch.
+        start: an encoder that training goes on from, by an optimiser and a schedule of its own; it stays as it is.
         seed: decides initial weights, order of pairs and random slices.
         out: folder for checkpoints and the history; training resumes from what lies there.
         progress: draw a progress bar.
@@ -121,8 +124,9 @@ def fit_encoder(
         _check_weights(weights, len(train.frames))
     starts = pair_indices(train.offsets, options.lag)
     rho = episodes.card.mean_rho if options.rho is None else options.rho
-    what = _describe(objective, options, latents, seed, train.frames, weights)
-    run = _Run(_new_encoder(train.frames, latents, options, seed), objective, options, rho, seed, where, what)
+    what = _describe(objective, options, latents, seed, train.frames, weights, start)
+    encoder = _new_encoder(train.frames, latents, options, seed) if start is None else _goes_on_from(start, latents)
+    run = _Run(encoder, objective, options, rho, seed, where, what)
     if out is not None:
         run.resume(out)
     frames = torch.from_numpy(train.frames).to(where)
@@ -145,6 +149,12 @@ def _new_encoder(frames: np.ndarray, latents: int, options: TrainingOptions, see
         encoder = Encoder(latents=latents, frame_size=frames.shape[1:3], channels=options.channels)
     encoder.fit_normalisation(frames[:: max(1, len(frames) // 512)])
     return encoder
+
+
+def _goes_on_from(start: Encoder, latents: int) -> Encoder:
+    if start.latents != latents:
+        raise ValueError(f"the encoder to start from has {start.latents} dimensions, not {latents}")
+    return start.thawed()
 
 
 class _Run:
@@ -265,12 +275,19 @@ def _describe(
     seed: int,
     frames: np.ndarray,
     weights: np.ndarray | None,
+    start: Encoder | None,
 ) -> str:
     """Say in one line what decides a run, data included; a run resumes only what has the same description."""
     name = re.sub(r" at 0x[0-9a-f]+", "", repr(objective))
     data = zlib.crc32(np.ascontiguousarray(frames[:: max(1, len(frames) // 512)]).data)
     drawn = "" if weights is None else f" weights={zlib.crc32(np.ascontiguousarray(weights).data):08x}"
-    return f"{name} {options!r} latents={latents} seed={seed} frames={len(frames)} checksum={data:08x}{drawn}"
+    begun = "" if start is None else f" start={_weights_checksum(start):08x}"
+    return f"{name} {options!r} latents={latents} seed={seed} frames={len(frames)} checksum={data:08x}{drawn}{begun}"
+
+
+def _weights_checksum(encoder: Encoder) -> int:
+    """Return one number that stands for all weights and statistics."""
+    return reduce(lambda crc, part: zlib.crc32(part.cpu().numpy().tobytes(), crc), encoder.state_dict().values(), 0)
 
 
 def _check_weights(weights: np.ndarray, frames: int) -> None:

@@ -180,6 +180,21 @@ def test_pairs_of_several_lags_are_mixed(episodes: Episodes) -> None:
         TrainingOptions(mixed_lags=(0,))
 
 
+def test_training_goes_on_from_an_encoder_and_leaves_it_alone(episodes: Episodes) -> None:
+    start = fit(episodes).freeze()
+    before = {name: value.clone() for name, value in start.state_dict().items()}
+    still = replace(TINY, steps=2, lr=1e-9, weight_decay=0.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LocalOptimumWarning)
+        further = fit_encoder(episodes, 2, options=still, start=start, seed=1, progress=False, device="cpu")
+    for name, value in further.named_parameters():
+        torch.testing.assert_close(value, before[name], atol=1e-6, rtol=0)
+    assert all(torch.equal(value, before[name]) for name, value in start.state_dict().items())
+    assert further.train().training and not start.train().training  # only the one that was frozen is
+    with pytest.raises(ValueError, match="has 2 dimensions, not 3"):
+        fit_encoder(episodes, 3, options=still, start=start, progress=False, device="cpu")
+
+
 def test_weights_of_pairs_have_to_fit(episodes: Episodes) -> None:
     weights = np.ones(len(episodes.train.frames))
     for wrong in (weights[:-1], -weights, 0 * weights, weights * np.nan):
