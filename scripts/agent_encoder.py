@@ -23,7 +23,8 @@ from worldmodel.stages import Stage, run_stage
 from worldmodel.store import load_episodes
 from worldmodel.training import TrainingOptions
 
-RHO, CHAIN, COARSE = 0.95, 25, 3  # correlation per step of all that is shown, frames of a chain, lag at first
+RHO, CHAIN, COARSE = 0.97, 25, 3  # correlation per step of directions, frames of a chain, lag at first
+_RHO_BESIDE = 0.94  # of all else that is shown: squares of it, which keep the square of that, are to stay behind
 _ROUND = pi / sqrt(3)  # rad: as wide as uniform angles, since an agent meets every one
 _RANGE = 4.4  # standard deviations that a joint's range spans: few poses lie beyond it, its ends are seen
 _NEARLY_ROUND = 1.5 * pi  # rad: a hinge with a wider range is a circle, too
@@ -172,14 +173,15 @@ def round_trip(spec: LatentSpec) -> LatentSpec:
 
 
 def speeds(spec: LatentSpec) -> np.ndarray:
-    """Return the correlation (n,) of each latent per step, such that all that :func:`shown` lists moves equally slowly.
+    """Return the correlation (n,) of each latent per step, such that directions move slowest.
 
     Sine and cosine of an angle with deviation σ keep exp(-σ²(1 - ρ)) across a step where the angle keeps ρ. Were they
-    faster than the squares of other latents, which keep ρ², the encoder would take those for its dimensions instead.
+    faster than the squares of other latents, which keep ρ², the encoder would take those for its dimensions instead;
+    and near the middle of a hinge, where training begins, less is kept than over the full circle.
     """
     radians = np.array([_radians(c) for c in spec.coordinates])
     round_ = np.array([goes_round(c) for c in spec.coordinates])
-    return np.where(round_, 1 + np.log(RHO) / radians**2, RHO)
+    return np.where(round_, 1 + np.log(RHO) / radians**2, _RHO_BESIDE)
 
 
 def goes_round(c: Coordinate) -> bool:

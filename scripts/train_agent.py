@@ -64,7 +64,7 @@ class TrainAgentOptions:
     goal: Goal = "picture"
     encoder: Path | None = None
     encoder_frames: int = 40_000
-    encoder_steps: int = 2_000
+    encoder_steps: int = 3_000
     history: int = 2
     steps: int = 20_000
     minutes: float | None = None
@@ -169,8 +169,10 @@ def _trained_sight(options: TrainAgentOptions, out: Path) -> Sight:
         options.seed,
     )
     assert sight.report is not None
+    shutil.copytree(sight.folder, out / "encoder", dirs_exist_ok=True)
     scores = zip(sight.report["names"], sight.report["r2_per_latent"], strict=True)
-    console.print("R² from the embedding, held-out episodes: " + ", ".join(f"{name} {r2:.3f}" for name, r2 in scores))
+    listed = ", ".join(f"{name} {r2:.3f}" for name, r2 in scores)
+    console.print(f"R² from the embedding {out / 'encoder'}, held-out episodes: {listed}", soft_wrap=True)
     return sight
 
 
