@@ -3,7 +3,7 @@
 import json
 import warnings
 from dataclasses import dataclass, replace
-from math import inf, pi, sqrt
+from math import pi, sqrt
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +29,8 @@ _ROUND = pi / sqrt(3)  # rad: as wide as uniform angles, since an agent meets ev
 _RANGE = 4.4  # standard deviations that a joint's range spans: few poses lie beyond it, its ends are seen
 _NEARLY_ROUND = 1.5 * pi  # rad: a hinge with a wider range is a circle, too
 _SIGREG = 0.002  # a circle is no Gaussian: whitening alone keeps the embedding from collapse
-WIDENING = ((0.7, 0.5, 0.8), (1.3, 0.2, 0.8), (inf, 0.3, 0.6))
-"""Deviation of free hinges from their mean (rad), share of the steps, and of these the share with pairs far apart.
+WIDENING: tuple[tuple[float | None, float, float], ...] = ((0.7, 0.5, 0.8), (1.3, 0.2, 0.8), (None, 0.3, 0.6))
+"""Deviation of free hinges from their mean (rad; None: all angles), share of the steps, the part of it with far pairs.
 
 Over all angles of the shoulder, the average picture with the wrist bent to the left is the one with it bent to the
 right, so nothing that is linear in pixels says which, and training without this start never finds out: R² of the
@@ -134,9 +134,8 @@ def _widened(
         options = TrainingOptions(
             steps=max(1, int(ends[index + 1] - ends[index])), coarse_lag=COARSE, coarse_share=coarse, rho=RHO
         )
-        last = index + 1 == len(widening)
         with warnings.catch_warnings():
-            if not last:
+            if deviation is not None:
                 warnings.simplefilter("ignore", LocalOptimumWarning)
             encoder = wm.fit_encoder(
                 episodes,
@@ -144,7 +143,7 @@ def _widened(
                 objective,
                 options,
                 device=device,
-                weights=None if last else nearness(spec, episodes.train.latents, deviation),
+                weights=None if deviation is None else nearness(spec, episodes.train.latents, deviation),
                 start=encoder,
                 seed=seed,
                 out=folder / f"training{index}",
