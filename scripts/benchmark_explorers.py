@@ -65,7 +65,13 @@ def _seeker(planner: str, setup: Setup, driven: Stage) -> GoalSeeker:
 
 def _expert(algo: str, setup: Setup) -> Path:
     """Train the agent, or take the one of an earlier run."""
-    options = train_agent.TrainAgentOptions(env=setup.env, algo=algo, seed=setup.seed, device=setup.device)  # type: ignore[arg-type]  # checked
+    options = train_agent.TrainAgentOptions(
+        env=setup.env,
+        algo=algo,  # type: ignore[arg-type]  # checked
+        frame_skip=2,  # nearer to the control steps that it will drive at
+        seed=setup.seed,
+        device=setup.device,
+    )
     return train_agent.train_seed(options, setup.out, setup.seed).folder / f"best-{algo}.zip"
 
 

@@ -46,7 +46,8 @@ class TrainAgentOptions:
         minutes: training of each agent ends after so many minutes, though steps are left.
         seeds: how many agents are trained on each, each with a seed of its own.
         jobs: agents that are trained side by side, each in a process of its own.
-        frame_skip: control steps that an action lasts; the return counts every one of them.
+        frame_skip: control steps that an action lasts; the return counts every one of them. Actions that last longer
+            mean more episodes, so more targets, in as many steps.
         envs: environments that are stepped side by side.
         evaluate_every: environment steps between evaluations.
         episodes: episodes of an evaluation.
@@ -70,7 +71,7 @@ class TrainAgentOptions:
     minutes: float | None = None
     seeds: int = 1
     jobs: int = 1
-    frame_skip: int = 2
+    frame_skip: int = 4
     envs: int = 4
     evaluate_every: int = 2_000
     episodes: int = 10
