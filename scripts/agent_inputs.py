@@ -43,7 +43,7 @@ class Inputs:
 def agent_inputs(options: "TrainAgentOptions", sight: Sight | None) -> Inputs:
     """Return what the options ask for; ``sight`` is the encoder of latents and features."""
     flat = options.obs in ("state", "latent")
-    encoder = None if sight is None else Encoder.load(sight.folder)
+    encoder = None if sight is None else Encoder.load(sight.folder).freeze()
     make_envs = partial(_environments, options, encoder)
     if flat:
         envs = make_envs(options.envs)
