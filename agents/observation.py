@@ -143,7 +143,7 @@ class LatentView:
     def __init__(self, space: gym.Space[Any], encoder: Encoder | Path | str, history: int, envs: int) -> None:
         if history < 1:
             raise ValueError(f"history is {history}: an observation has at least one embedding")
-        self._encoder = encoder if isinstance(encoder, Encoder) else Encoder.load(encoder)
+        self._encoder = encoder if isinstance(encoder, Encoder) else Encoder.load(encoder).freeze()
         self._frame, frame, self._beside = frame_and_rest(space)
         check_frames(frame.shape, str(frame.dtype), self._encoder.frame_size)
         self._past = np.zeros((envs, history, self._encoder.latents), np.float32)

@@ -42,7 +42,7 @@ class Inputs:
 
 def agent_inputs(options: "TrainAgentOptions", obs: Observation, sight: Sight | None) -> Inputs:
     """Return what the options ask for; ``sight`` is the encoder of latents and features."""
-    encoder = None if sight is None else Encoder.load(sight.folder)
+    encoder = None if sight is None else Encoder.load(sight.folder).freeze()
     make_envs = partial(_environments, options, obs, encoder)
     if obs in ("state", "latent"):
         envs = make_envs(options.envs)

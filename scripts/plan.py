@@ -200,7 +200,7 @@ def _check(options: PlanOptions, suite: SuiteEnv) -> Encoding | None:
     if options.encoder is None:
         Encoder(_latents(options, suite), (options.size, options.size))
         return None
-    encoder = Encoder.load(options.encoder)
+    encoder = Encoder.load(options.encoder).freeze()
     if encoder.frame_size != (options.size, options.size):
         height, width = encoder.frame_size
         raise ValueError(f"the encoder in {options.encoder} takes {height}x{width} frames: give --size {height}")
@@ -268,7 +268,7 @@ def _train(options: PlanOptions, out: Path, collected: Stage, episodes: Episodes
 
     stage = _tell(run_stage(out, "train", key, build))
     history = TrainingHistory.load(stage.folder / "history.json")
-    return Encoding(Encoder.load(stage.folder / "encoder"), stage.digest, stage, history)
+    return Encoding(Encoder.load(stage.folder / "encoder").freeze(), stage.digest, stage, history)
 
 
 def _embed(out: Path, collected: Stage, encoding: Encoding, episodes: Episodes) -> Embeddings:

@@ -15,6 +15,7 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from worldmodel.devices import one_core_spared
+from worldmodel.folding import Folding
 
 if TYPE_CHECKING:
     from worldmodel.history import TrainingHistory
@@ -75,6 +76,7 @@ class Encoder(nn.Module, PyTorchModelHubMixin, tags=["world-model", "lejepa"]):
         )
         self.register_buffer("pixel_mean", torch.full((3, 1, 1), 127.5))
         self.register_buffer("pixel_std", torch.full((3, 1, 1), 127.5))
+        self._folding = Folding(self)
 
     def forward(self, frames: Tensor) -> Tensor:
         """Embed frames: uint8 (B, H, W, 3) or (B, 3, H, W) to float32 (B, m)."""
@@ -114,25 +116,34 @@ class Encoder(nn.Module, PyTorchModelHubMixin, tags=["world-model", "lejepa"]):
         """Set training mode, unless the encoder is frozen."""
         return super().train(mode and not self._frozen)
 
-    @torch.no_grad()
     def encode(self, frames: np.ndarray, batch_size: int = 512) -> np.ndarray:
         """Embed frames (N, H, W, 3) or (N, 3, H, W) uint8 in evaluation mode: (N, m) float32.
 
-        Runs on the encoder's device in float32, and leaves the module's training mode as it was.
+        Runs on the encoder's device in float32, and leaves the module's training mode as it was. A frozen encoder takes
+        about half as long for a single frame.
         """
         check_frames(frames.shape[1:], str(frames.dtype), self.frame_size)
-        mode = self.training
-        self.eval()
+        mode, device = self.training, self.pixel_mean.device
+        if mode:
+            self.eval()
         try:
-            device = self.pixel_mean.device
-            with one_core_spared():
+            with one_core_spared(), torch.inference_mode():
                 batches = [
-                    self(torch.from_numpy(np.ascontiguousarray(frames[i : i + batch_size])).to(device)).cpu().numpy()
+                    self._embed(torch.from_numpy(np.ascontiguousarray(frames[i : i + batch_size])).to(device))
                     for i in range(0, len(frames), batch_size)
                 ]
         finally:
-            self.train(mode)
+            if mode:
+                self.train()
         return np.concatenate(batches) if batches else np.zeros((0, self.latents), np.float32)
+
+    def _embed(self, frames: Tensor) -> np.ndarray:
+        if not self._frozen:
+            return self(frames).cpu().numpy()
+        network = self._folding.network(self.network, self.pixel_mean, self.pixel_std)
+        pixels = channels_first(frames, self.frame_size)
+        pixels = pixels.to(dtype=self.pixel_mean.dtype, memory_format=torch.channels_last)
+        return network(pixels).float().cpu().numpy()
 
     @classmethod
     def load(cls, folder: Path | str) -> Self:

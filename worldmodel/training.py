@@ -126,7 +126,7 @@ def fit_encoder(
     rho = episodes.card.mean_rho if options.rho is None else options.rho
     what = _describe(objective, options, latents, seed, train.frames, weights, start)
     encoder = _new_encoder(train.frames, latents, options, seed) if start is None else _goes_on_from(start, latents)
-    run = _Run(encoder, objective, options, rho, seed, where, what)
+    run = TrainingRun(encoder, objective, options, rho, seed, where, what)
     if out is not None:
         run.resume(out)
     frames = torch.from_numpy(train.frames).to(where)
@@ -157,7 +157,7 @@ def _goes_on_from(start: Encoder, latents: int) -> Encoder:
     return start.thawed()
 
 
-class _Run:
+class TrainingRun:
     """One training run: everything that a checkpoint holds, and the step that changes it."""
 
     def __init__(
@@ -197,7 +197,7 @@ class _Run:
                 chances = None if weights is None else weights[first]
                 for batch in _batches(len(first), options.batch_size, self.seed, self.step, end, chances):
                     pairs = torch.from_numpy(np.concatenate([first[batch], second[batch]]))
-                    views, loss, regulariser, norm = self._update(frames[pairs.to(self.device)])
+                    views, loss, regulariser, norm = self.update(frames[pairs.to(self.device)])
                     self.step += 1
                     if self.step % every == 0 or self.step == options.steps:
                         if not torch.isfinite(loss + norm):  # else the weights of this step are finite, too
@@ -212,7 +212,11 @@ class _Run:
         if out is not None:
             self.save(out)
 
-    def _update(self, frames: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    def update(self, frames: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Take one step on the first frames (B, H, W, 3) of the pairs and then the second, in one tensor.
+
+        Returns the views (2, B, m), the loss, the regulariser and the gradient's norm.
+        """
         self.generator.manual_seed(self.seed * 1_000_003 + self.step)  # the slices depend on the step alone: resumable
         with self.autocast:
             h = self.encoder(frames)  # both views in one batch: one set of batch statistics
