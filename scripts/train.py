@@ -15,6 +15,7 @@ import worldmodel as wm
 from worldmodel import figures
 from worldmodel.files import to_plain, write_json
 from worldmodel.objectives import LeJEPA
+from worldmodel.ranks import joined
 from worldmodel.scripts import cli
 from worldmodel.scripts.cli import console
 from worldmodel.scripts.objectives import AnyObjective
@@ -47,16 +48,19 @@ class TrainOptions:
 
 
 def main(options: Annotated[TrainOptions, tyro.conf.arg(name="")]) -> None:
-    """Train, measure on held-out episodes, and save the encoder."""
-    episodes = load_episodes(options.data)
-    true_latents = episodes.latents.shape[1]
-    latents = options.latents or true_latents
-    if not latents:
-        raise ValueError(f"{options.data} has no true latents: say how many the embedding has, with --latents")
-    out = cli.run_folder(options.out, f"train-{options.data.name}")
-    encoder = wm.fit_encoder(
-        episodes, latents, options.objective, options.training, device=options.device, seed=options.seed, out=out
-    )
+    """Train, measure on held-out episodes, and save the encoder; of several processes, the first one speaks."""
+    with joined() as ranks:
+        episodes = load_episodes(options.data)
+        true_latents = len(episodes.card.mean)
+        latents = options.latents or true_latents
+        if not latents:
+            raise ValueError(f"{options.data} has no true latents: say how many the embedding has, with --latents")
+        out = cli.run_folder(options.out, f"train-{options.data.name}")
+        encoder = wm.fit_encoder(
+            episodes, latents, options.objective, options.training, device=options.device, seed=options.seed, out=out
+        )
+    if not ranks.first:
+        return
     encoder.save_pretrained(out / "encoder")
     if encoder.history is not None:
         figures.save_figure(figures.training_curve(encoder.history), out / "training.png")
