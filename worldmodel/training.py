@@ -20,6 +20,8 @@ from worldmodel.objectives import LeJEPA, Objective
 from worldmodel.pairs import mixed_pairs, pair_indices
 from worldmodel.progress import progress_bar
 from worldmodel.ranks import Ranks
+from worldmodel.streamed_pairs import StreamedPairs
+from worldmodel.streaming import StreamedEpisodes
 from worldmodel.whole_batch import whole_batch_statistics
 
 _REPORTS = 200  # points of the training curve
@@ -78,7 +80,7 @@ class TrainingError(RuntimeError):
 
 
 def fit_encoder(
-    episodes: Episodes,
+    episodes: Episodes | StreamedEpisodes,
     latents: int,
     objective: Objective = LeJEPA(),  # noqa: B008 (frozen)
     options: TrainingOptions = TrainingOptions(),
@@ -116,7 +118,7 @@ def fit_encoder(
     """
     ranks = Ranks.here()
     where = ranks.device(resolve_device(device))
-    source = HeldPairs(episodes.train, seed, where, weights, ranks)
+    source = _pairs_of(episodes, seed, where, weights, ranks)
     for lag in (lag for lags, _ in options.phases for lag in lags):
         if not len(pair_indices(source.offsets, lag)):
             raise ValueError(f"no pairs {lag} control steps apart: every training episode is shorter than that")
@@ -139,6 +141,16 @@ def fit_encoder(
     if out is not None:
         run.history.save(out / "history.json")
     return encoder
+
+
+def _pairs_of(
+    episodes: Episodes | StreamedEpisodes, seed: int, device: torch.device, weights: np.ndarray | None, ranks: Ranks
+) -> PairSource:
+    if isinstance(episodes, Episodes):
+        return HeldPairs(episodes.train, seed, device, weights, ranks)
+    if weights is not None:
+        raise ValueError("pairs are drawn by weights from frames in memory only: load the episodes")
+    return StreamedPairs(episodes, seed, device, ranks)
 
 
 def _new_encoder(some_frames: np.ndarray, latents: int, options: TrainingOptions, seed: int) -> Encoder:

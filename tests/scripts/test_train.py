@@ -70,3 +70,12 @@ def test_two_processes_resume_what_one_began_and_end_with_its_weights(
     torch.testing.assert_close(two, alone, rtol=1e-4, atol=2e-6)
     history, other = (json.loads((tmp_path / name / "history.json").read_text()) for name in ("two", "alone"))
     np.testing.assert_allclose(history["loss"], other["loss"], rtol=1e-4)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_data_that_is_larger_than_the_memory_streams(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(TrainOptions(data, training=STEPS, device="cpu", out=tmp_path, memory=0.0004))
+    assert "at most 0.0004 GB of 0.000461 GB are in memory at a time (--memory 0.0004)" in capsys.readouterr().out
+    assert json.loads((tmp_path / "result.json").read_text())["encoder"]["r2_hz"] <= 1
