@@ -125,7 +125,7 @@ def our_way(options: Train, device: torch.device, pairs: Pairs) -> Callable[[], 
 
     def measure() -> float:
         with one_core_spared():
-            return milliseconds(lambda: run.update(pairs.draw())[1], options.steps)
+            return milliseconds(lambda: run.update(pairs.draw(), options.batch_size)[1], options.steps)
 
     return measure
 

@@ -4,6 +4,7 @@ python scripts/train.py --data data/reacher --out runs/reacher
 python scripts/train.py --data data/reacher --out runs/vicreg vicreg --objective.variance 10
 """
 
+import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,12 +14,14 @@ import tyro
 
 import worldmodel as wm
 from worldmodel import figures
+from worldmodel.episodes import Episodes
 from worldmodel.files import to_plain, write_json
 from worldmodel.objectives import LeJEPA
+from worldmodel.ranks import Ranks, joined
 from worldmodel.scripts import cli
 from worldmodel.scripts.cli import console
 from worldmodel.scripts.objectives import AnyObjective
-from worldmodel.store import load_episodes
+from worldmodel.streaming import StreamedEpisodes, open_episodes, spare_memory
 from worldmodel.training import TrainingOptions
 from worldmodel.versions import versions
 
@@ -35,6 +38,8 @@ class TrainOptions:
         seed: decides initial weights, order of pairs and random slices.
         device: where to train: auto, cpu or cuda.
         out: output folder (default: runs/train-<data>); training resumes from what lies there.
+        memory: GB that frames may take in each process; data of more than half of it streams from disk (default: half
+            of what is free, rounded down to a power of two).
     """
 
     data: Path
@@ -44,19 +49,30 @@ class TrainOptions:
     seed: int = 0
     device: str = "auto"
     out: Path | None = None
+    memory: float | None = None
 
 
 def main(options: Annotated[TrainOptions, tyro.conf.arg(name="")]) -> None:
-    """Train, measure on held-out episodes, and save the encoder."""
-    episodes = load_episodes(options.data)
-    true_latents = episodes.latents.shape[1]
-    latents = options.latents or true_latents
-    if not latents:
-        raise ValueError(f"{options.data} has no true latents: say how many the embedding has, with --latents")
-    out = cli.run_folder(options.out, f"train-{options.data.name}")
-    encoder = wm.fit_encoder(
-        episodes, latents, options.objective, options.training, device=options.device, seed=options.seed, out=out
-    )
+    """Train, measure on held-out episodes, and save the encoder; of several processes, the first one speaks."""
+    with joined() as ranks:
+        episodes = _episodes(options, ranks)
+        true_latents = len(episodes.card.mean)
+        latents = options.latents or true_latents
+        if not latents:
+            raise ValueError(f"{options.data} has no true latents: say how many the embedding has, with --latents")
+        out = cli.run_folder(options.out, f"train-{options.data.name}")
+        start = time.monotonic()
+        encoder = wm.fit_encoder(
+            episodes, latents, options.objective, options.training, device=options.device, seed=options.seed, out=out
+        )
+    if not ranks.first:
+        return
+    seconds = {"train": time.monotonic() - start}
+    if isinstance(episodes, StreamedEpisodes):
+        seconds |= {"first_frames": episodes.waits[0], "waited": sum(episodes.waits[1:])}
+        console.print(
+            "frames came after {first_frames:.1f} s, waits later {waited:.1f} of {train:.0f} s".format(**seconds)
+        )
     encoder.save_pretrained(out / "encoder")
     if encoder.history is not None:
         figures.save_figure(figures.training_curve(encoder.history), out / "training.png")
@@ -75,8 +91,19 @@ def main(options: Annotated[TrainOptions, tyro.conf.arg(name="")]) -> None:
         "versions": versions(),
         "data": episodes.card.to_json(),
         "encoder": measured,
+        "wall_seconds": seconds,
     }
     console.print(str(write_json(out / "result.json", to_plain(result))), soft_wrap=True, highlight=False)
+
+
+def _episodes(options: TrainOptions, ranks: Ranks) -> Episodes | StreamedEpisodes:
+    """Load the data, or open it where it does not fit; say so in one line."""
+    memory = ranks.least(spare_memory(ranks.neighbours) if options.memory is None else options.memory * 1e9)
+    episodes = open_episodes(options.data, memory)
+    if isinstance(episodes, StreamedEpisodes) and ranks.first:
+        held = f"at most {memory / 1e9:.3g} GB of {episodes.frame_bytes / 1e9:.3g} GB are in memory at a time"
+        console.print(f"frames stream from disk: {held} (--memory {memory / 1e9:g})", highlight=False)
+    return episodes
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import tyro
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
-COMMANDS = re.findall(r"^python (scripts/\w+\.py.*?)(?:\s+#.*)?$", README, re.MULTILINE)
+COMMANDS = re.findall(r"^(?:python|torchrun --nproc-per-node 2) (scripts/\w+\.py.*?)(?:\s+#.*)?$", README, re.MULTILINE)
 
 
 def test_its_code_runs_from_top_to_bottom(tmp_path: Path) -> None:

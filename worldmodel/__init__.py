@@ -15,6 +15,7 @@ from worldmodel.certificate import Certificate, certificate
 from worldmodel.episodes import Episode, Episodes
 from worldmodel.identifiability import Identifiability, certify, identifiability, measure
 from worldmodel.store import EpisodeStore, load_episodes
+from worldmodel.streaming import StreamedEpisodes
 
 if TYPE_CHECKING:
     from worldmodel.dynamics import LinearGaussianDynamics, fit_dynamics, fit_linear_dynamics
@@ -52,6 +53,7 @@ __all__ = [
     "LeJEPA",
     "LinearGaussianDynamics",
     "ObservationKeys",
+    "StreamedEpisodes",
     "TrainingOptions",
     "VICReg",
     "Whitening",

@@ -103,17 +103,17 @@ class Episodes:
     @cached_property
     def train(self) -> "Episodes":
         """Eight of ten episodes: what is fitted is fitted on these."""
-        return self.subset(_split(len(self))[0])
+        return self.subset(split_episodes(len(self))[0])
 
     @cached_property
     def selection(self) -> "Episodes":
         """One of ten episodes: choices are made on these."""
-        return self.subset(_split(len(self))[1])
+        return self.subset(split_episodes(len(self))[1])
 
     @cached_property
     def heldout(self) -> "Episodes":
         """One of ten episodes: scores are measured on these, and nothing else is."""
-        return self.subset(_split(len(self))[2])
+        return self.subset(split_episodes(len(self))[2])
 
 
 def stack(episodes: Sequence[Episode]) -> dict[str, np.ndarray]:
@@ -150,7 +150,7 @@ def unstack(arrays: Mapping[str, np.ndarray]) -> list[Episode]:
     return episodes
 
 
-def _split(episodes: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def split_episodes(episodes: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Split by episode, 80/10/10, by a permutation that depends on their number alone."""
     if episodes < 3:
         raise ValueError(f"{episodes} episode(s) cannot be split: training, selection and test need one each")

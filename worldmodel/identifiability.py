@@ -13,6 +13,7 @@ from worldmodel.certificate import Certificate, certificate
 from worldmodel.episodes import Episodes
 from worldmodel.intervals import resample
 from worldmodel.linear import fit_affine, r2_score
+from worldmodel.streaming import StreamedEpisodes
 
 if TYPE_CHECKING:
     from worldmodel.encoder import Encoder
@@ -50,7 +51,9 @@ class Identifiability:
         return {name: list(value) if isinstance(value, tuple) else value for name, value in vars(self).items()}
 
 
-def identifiability(encoder: "Encoder", episodes: Episodes, ceiling: Sequence[float] | None = None) -> Identifiability:
+def identifiability(
+    encoder: "Encoder", episodes: Episodes | StreamedEpisodes, ceiling: Sequence[float] | None = None
+) -> Identifiability:
     """Measure an encoder: maps are fitted on ``episodes.train`` and scored on ``episodes.heldout``.
 
     Args:
@@ -140,7 +143,7 @@ def procrustes(h: np.ndarray, z: np.ndarray) -> np.ndarray:
 
 
 def certify(
-    encoder: "Encoder", episodes: Episodes, lag: int = 1, rho: float | None = None, seed: int = 0
+    encoder: "Encoder", episodes: Episodes | StreamedEpisodes, lag: int = 1, rho: float | None = None, seed: int = 0
 ) -> Certificate:
     """Certify an encoder on ``episodes.heldout``, without looking at their latents.
 

@@ -1,5 +1,6 @@
 """Which frames belong together: pairs and windows inside one episode, never across two."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -21,6 +22,17 @@ def pair_indices(offsets: np.ndarray, lag: int) -> np.ndarray:
     if lag < 1:
         raise ValueError(f"lag is {lag}; it must be at least 1 control step")
     return window_indices(offsets, lag + 1)
+
+
+def mixed_pairs(offsets: np.ndarray, lags: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the first and the second frame of every pair with one of the lags.
+
+    >>> first, second = mixed_pairs(np.array([0, 3]), lags=(1, 2))
+    >>> first.tolist(), second.tolist()
+    ([0, 1, 0], [1, 2, 2])
+    """
+    starts = [pair_indices(offsets, lag) for lag in lags]
+    return np.concatenate(starts), np.concatenate([first + lag for first, lag in zip(starts, lags, strict=True)])
 
 
 def window_indices(offsets: np.ndarray, length: int) -> np.ndarray:

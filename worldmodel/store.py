@@ -15,7 +15,7 @@ import os
 import secrets
 import shutil
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -130,8 +130,12 @@ class EpisodeStore:
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
 
-    def read_shard(self, index: int) -> list[Episode]:
+    def read_shard(self, index: int, *, blank: bool = False) -> list[Episode]:
         """Read the episodes of one shard.
+
+        Args:
+            index: its number.
+            blank: leave the frames on disk; black ones stand in for them, which take no memory.
 
         Raises:
             ValueError: it is missing or damaged.
@@ -139,10 +143,11 @@ class EpisodeStore:
         folder, rewarded = self._shard(index), self.spec()["format"] > 1
         try:
             group = zarr.open_group(folder, mode="r", zarr_format=3)  # a Zarr v2 array might hold pickles
-            arrays = {name: _read(group, name) for name in ARRAYS if name != "rewards" or rewarded}
+            arrays = {name: _read(group, name) for name in ARRAYS[1:] if name != "rewards" or rewarded}
+            arrays["frames"] = _blank(group, "frames") if blank else _read(group, "frames")
             return unstack({"rewards": np.full(len(arrays["actions"]), np.nan, np.float32), **arrays})
         except Exception as error:  # whatever a damaged file makes of zarr and its codecs
-            raise ValueError(f"shard {folder} is damaged: delete it and collect again to redo it ({error})") from error
+            raise _damaged(folder, error) from error
 
     def load(self, frames: int | None = None) -> Episodes:
         """Read the complete shards into memory.
@@ -153,23 +158,51 @@ class EpisodeStore:
         Raises:
             ValueError: the folder is missing, foreign, empty or damaged.
         """
-        wanted = self.spec().get("frames", np.inf) if frames is None else frames
-        episodes: list[Episode] = []
-        seen = 0
-        for index in self.shards():
-            for episode in self.read_shard(index) if seen < wanted else ():
-                if seen < wanted:
-                    episodes.append(episode)
-                    seen += len(episode.frames)
+        episodes = [episode for _, _, episode in self.walk(frames)]
         if not episodes:
             raise ValueError(f"{self.path} holds no complete shard: collect again with the same command to resume")
         arrays = stack(episodes)
-        return Episodes(**arrays, card=self._card(arrays))
+        return Episodes(**arrays, card=self.card(arrays))
+
+    def walk(self, frames: int | None = None, *, blank: bool = False) -> Iterator[tuple[int, int, Episode]]:
+        """Yield every episode of :meth:`load`, one shard in memory at a time, after its shard and its place there."""
+        wanted = self.spec().get("frames", np.inf) if frames is None else frames
+        seen = 0
+        for index in self.shards():
+            for place, episode in enumerate(self.read_shard(index, blank=blank) if seen < wanted else ()):
+                if seen < wanted:
+                    yield index, place, episode
+                    seen += len(episode.frames)
+
+    def frame_bytes(self) -> int:
+        """Return what the frames of the complete shards take in memory; none is read.
+
+        Raises:
+            ValueError: a shard is damaged.
+        """
+        total = 0
+        for folder in map(self._shard, self.shards()):
+            try:
+                total += int(np.prod(_array(zarr.open_group(folder, mode="r", zarr_format=3), "frames").shape))
+            except Exception as error:
+                raise _damaged(folder, error) from error
+        return total
 
     def measure(self) -> DataCard:
-        """Return the data card of all complete shards, with the frames of one at a time in memory."""
-        episodes = (episode for index in self.shards() for episode in self.read_shard(index))
-        return self._card(stack([dataclasses.replace(e, frames=e.frames[:, :0, :0].copy()) for e in episodes]))
+        """Return the data card of all complete shards; no frame is read."""
+        episodes = (episode for index in self.shards() for episode in self.read_shard(index, blank=True))
+        return self.card(stack([without_frames(episode) for episode in episodes]))
+
+    def card(self, arrays: Mapping[str, np.ndarray]) -> DataCard:
+        """Return the card; one that does not fit, as while data is still being collected, is measured anew."""
+        file = self.path / "card.json"
+        card = DataCard.load(file) if file.is_file() else None
+        if card and (card.frames, card.episodes) == (len(arrays["latents"]), len(arrays["offsets"]) - 1):
+            return card
+        known = vars(card) if card else self.spec()
+        identity = _REQUIRED | {key: known[key] for key in IDENTITY if key in known}
+        identity |= {key: tuple(identity[key]) for key in ("latent_names", "latent_scales")}
+        return describe(arrays["latents"], arrays["actions"], arrays["offsets"], arrays["rewards"], **identity)
 
     def write_card(self, card: DataCard) -> None:
         """Write the data card, which marks the data set as complete."""
@@ -184,17 +217,6 @@ class EpisodeStore:
 
     def _shard(self, index: int) -> Path:
         return self.path / "shards" / f"{index:05d}.zarr"
-
-    def _card(self, arrays: Mapping[str, np.ndarray]) -> DataCard:
-        """Return the card; one that does not fit, as while data is still being collected, is measured anew."""
-        file = self.path / "card.json"
-        card = DataCard.load(file) if file.is_file() else None
-        if card and (card.frames, card.episodes) == (len(arrays["latents"]), len(arrays["offsets"]) - 1):
-            return card
-        known = vars(card) if card else self.spec()
-        identity = _REQUIRED | {key: known[key] for key in IDENTITY if key in known}
-        identity |= {key: tuple(identity[key]) for key in ("latent_names", "latent_scales")}
-        return describe(arrays["latents"], arrays["actions"], arrays["offsets"], arrays["rewards"], **identity)
 
     def _remove(self) -> None:
         """Remove the data set, and nothing else that lies in its folder."""
@@ -217,15 +239,40 @@ def load_episodes(path: Path | str) -> Episodes:
     return EpisodeStore(path).load()
 
 
+def _damaged(folder: Path, error: Exception) -> ValueError:
+    return ValueError(f"shard {folder} is damaged: delete it and collect again to redo it ({error})")
+
+
 def _read(group: zarr.Group, name: str) -> np.ndarray:
+    return np.asarray(_whole(group, name)[:])
+
+
+def _blank(group: zarr.Group, name: str) -> np.ndarray:
+    """Return zeros of the array's shape and type, all of them one byte of memory."""
+    array = _whole(group, name)
+    return np.broadcast_to(np.zeros((), array.dtype), array.shape)
+
+
+def _array(group: zarr.Group, name: str) -> zarr.Array[Any]:
     array = group[name]
     if not isinstance(array, zarr.Array):
         raise ValueError(f"{name} is no array")
+    return array
+
+
+def _whole(group: zarr.Group, name: str) -> zarr.Array[Any]:
+    """Return an array of the group that has its type and all of its chunks."""
+    array = _array(group, name)
     if array.dtype != DTYPES[name]:
         raise ValueError(f"{name} are {array.dtype}, not {DTYPES[name]}")
     if array.nchunks_initialized < array.nchunks:
         raise ValueError(f"{name} lack {array.nchunks - array.nchunks_initialized} of {array.nchunks} chunks")
-    return np.asarray(array[:])
+    return array
+
+
+def without_frames(episode: Episode) -> Episode:
+    """Return the episode with frames of no pixels (T + 1, 0, 0, 3)."""
+    return dataclasses.replace(episode, frames=episode.frames[:, :0, :0].copy())
 
 
 def _temporary(stem: str) -> str:

@@ -2,10 +2,7 @@
 
 import re
 import time
-import zlib
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +10,19 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from worldmodel.batches import HeldPairs, PairSource, checksum
 from worldmodel.checkpoints import load_checkpoint, save_checkpoint
 from worldmodel.devices import has_fast_bfloat16, one_core_spared, resolve_device
 from worldmodel.encoder import Encoder
 from worldmodel.episodes import Episodes
 from worldmodel.history import TrainingHistory, spread_of, warn_of_collapse, warn_of_local_optimum
 from worldmodel.objectives import LeJEPA, Objective
-from worldmodel.pairs import pair_indices
+from worldmodel.pairs import mixed_pairs, pair_indices
 from worldmodel.progress import progress_bar
+from worldmodel.ranks import Ranks
+from worldmodel.streamed_pairs import StreamedPairs
+from worldmodel.streaming import StreamedEpisodes
+from worldmodel.whole_batch import whole_batch_statistics
 
 _REPORTS = 200  # points of the training curve
 
@@ -78,7 +80,7 @@ class TrainingError(RuntimeError):
 
 
 def fit_encoder(
-    episodes: Episodes,
+    episodes: Episodes | StreamedEpisodes,
     latents: int,
     objective: Objective = LeJEPA(),  # noqa: B008 (frozen)
     options: TrainingOptions = TrainingOptions(),
@@ -93,7 +95,8 @@ def fit_encoder(
     """Train an encoder on the pairs of ``episodes.train``.
 
     Args:
-        episodes: data; ``train`` is fitted, ``selection`` judges whether training ended in a local optimum.
+        episodes: data, in memory or streamed; the training episodes are fitted, ``selection`` judges whether training
+            ended in a local optimum.
         latents: dimensions m of the embedding.
         objective: scores the embeddings (2, B, m) of a batch of pairs.
         options: how to train.
@@ -115,39 +118,51 @@ def fit_encoder(
         CollapseWarning: the embedding loses its spread or a dimension.
         LocalOptimumWarning: pairs of held-apart episodes stay far above the optimum of alignment.
     """
-    where = resolve_device(device)
-    train = episodes.train
+    ranks = Ranks.here()
+    where = ranks.device(resolve_device(device))
+    source = _pairs_of(episodes, seed, where, weights, ranks)
     for lag in (lag for lags, _ in options.phases for lag in lags):
-        if not len(pair_indices(train.offsets, lag)):
+        if not len(pair_indices(source.offsets, lag)):
             raise ValueError(f"no pairs {lag} control steps apart: every training episode is shorter than that")
-    if weights is not None:
-        _check_weights(weights, len(train.frames))
-    starts = pair_indices(train.offsets, options.lag)
     rho = episodes.card.mean_rho if options.rho is None else options.rho
-    what = _describe(objective, options, latents, seed, train.frames, weights, start)
-    encoder = _new_encoder(train.frames, latents, options, seed) if start is None else _goes_on_from(start, latents)
-    run = TrainingRun(encoder, objective, options, rho, seed, where, what)
+    what = _describe(objective, options, latents, seed, source, start)
+    if start is None:
+        encoder = _new_encoder(source.some_frames, latents, options, seed)
+    else:
+        encoder = _goes_on_from(start, latents)
+    run = TrainingRun(encoder, objective, options, rho, seed, where, what, ranks)
     if out is not None:
         run.resume(out)
-    frames = torch.from_numpy(train.frames).to(where)
-    with one_core_spared():
-        run.train(frames, train.offsets, weights, out, progress)
-        run.refresh_statistics(frames, starts)
+    out = out if ranks.first else None  # one process writes
+    with one_core_spared(), whole_batch_statistics(run.encoder, ranks):
+        run.train(source, out, progress and ranks.first)
+        run.refresh_statistics(source)
     encoder = run.encoder.cpu().eval()
     encoder.history = run.history
-    apart = _views_of_pairs(encoder, episodes.selection, options.lag, seed)
-    if not warn_of_collapse(spread_of(apart), latents):
-        warn_of_local_optimum(spread_of(apart), rho**options.lag)
+    if ranks.first:
+        apart = spread_of(_views_of_pairs(encoder, episodes.selection, options.lag, seed))
+        if not warn_of_collapse(apart, latents):
+            warn_of_local_optimum(apart, rho**options.lag)
     if out is not None:
         run.history.save(out / "history.json")
     return encoder
 
 
-def _new_encoder(frames: np.ndarray, latents: int, options: TrainingOptions, seed: int) -> Encoder:
+def _pairs_of(
+    episodes: Episodes | StreamedEpisodes, seed: int, device: torch.device, weights: np.ndarray | None, ranks: Ranks
+) -> PairSource:
+    if isinstance(episodes, Episodes):
+        return HeldPairs(episodes.train, seed, device, weights, ranks)
+    if weights is not None:
+        raise ValueError("pairs are drawn by weights from frames in memory only: load the episodes")
+    return StreamedPairs(episodes, seed, device, ranks)
+
+
+def _new_encoder(some_frames: np.ndarray, latents: int, options: TrainingOptions, seed: int) -> Encoder:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        encoder = Encoder(latents=latents, frame_size=frames.shape[1:3], channels=options.channels)
-    encoder.fit_normalisation(frames[:: max(1, len(frames) // 512)])
+        encoder = Encoder(latents=latents, frame_size=some_frames.shape[1:3], channels=options.channels)
+    encoder.fit_normalisation(some_frames)
     return encoder
 
 
@@ -169,11 +184,12 @@ class TrainingRun:
         seed: int,
         device: torch.device,
         what: str,
+        ranks: Ranks = Ranks(),  # noqa: B008 (frozen)
     ) -> None:
         self.encoder = encoder.to(device)
         self.encoder.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.objective, self.options, self.seed, self.device = objective, options, seed, device
-        self.what = what
+        self.what, self.ranks = what, ranks
         self.rho, self.history = rho, TrainingHistory()
         self.step = 0
         self.optimiser = torch.optim.AdamW(_parameter_groups(encoder, options.weight_decay), lr=options.lr, fused=True)
@@ -183,28 +199,26 @@ class TrainingRun:
         self.generator = torch.Generator(device)
         self.autocast = torch.autocast(device.type, torch.bfloat16, enabled=has_fast_bfloat16(device))
 
-    def train(
-        self, frames: Tensor, offsets: np.ndarray, weights: np.ndarray | None, out: Path | None, progress: bool
-    ) -> None:
+    def train(self, source: PairSource, out: Path | None, progress: bool) -> None:
         """Do the steps that are left."""
         options, every = self.options, max(1, self.options.steps // _REPORTS)
         saved, warned = time.monotonic(), False
         self.encoder.train()
         with progress_bar("training", options.steps, progress, done=self.step) as advance:
             for lags, end in options.phases:
-                first, second = _mixed_pairs(offsets, lags)
+                first, second = mixed_pairs(source.offsets, lags)
                 rho = float(np.mean(self.rho ** (second - first)))
-                chances = None if weights is None else weights[first]
-                for batch in _batches(len(first), options.batch_size, self.seed, self.step, end, chances):
-                    pairs = torch.from_numpy(np.concatenate([first[batch], second[batch]]))
-                    views, loss, regulariser, norm = self.update(frames[pairs.to(self.device)])
+                size = min(options.batch_size, len(first))
+                for frames in source.batches(lags, size, self.step, end):
+                    views, loss, regulariser, norm = self.update(frames, size)
                     self.step += 1
                     if self.step % every == 0 or self.step == options.steps:
                         if not torch.isfinite(loss + norm):  # else the weights of this step are finite, too
                             raise TrainingError(_not_finite(self.step, out))
                         self.history.record(self.step, loss, regulariser, views, rho)
                         late = self.step > options.steps // 2  # before, one coordinate often runs ahead of the others
-                        warned = warned or (late and warn_of_collapse(spread_of(views), views.shape[-1]))
+                        if late and not warned and self.ranks.first:
+                            warned = warn_of_collapse(spread_of(views), views.shape[-1])
                         if out is not None and time.monotonic() - saved > options.checkpoint_seconds:
                             self.save(out)
                             saved = time.monotonic()
@@ -212,35 +226,39 @@ class TrainingRun:
         if out is not None:
             self.save(out)
 
-    def update(self, frames: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Take one step on the first frames (B, H, W, 3) of the pairs and then the second, in one tensor.
+    def update(self, frames: Tensor, size: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Take one step on a batch of ``size`` pairs.
 
-        Returns the views (2, B, m), the loss, the regulariser and the gradient's norm.
+        Args:
+            frames: this process's share of them (2 B, H, W, 3): B first frames, then the second ones.
+            size: pairs of all processes.
+
+        Returns:
+            The views of all (2, size, m), the loss, the regulariser and the gradient's norm.
         """
         self.generator.manual_seed(self.seed * 1_000_003 + self.step)  # the slices depend on the step alone: resumable
         with self.autocast:
             h = self.encoder(frames)  # both views in one batch: one set of batch statistics
-        views = h.reshape(2, len(h) // 2, -1)
+        views = self.ranks.whole(h.reshape(2, len(h) // 2, -1), size)
         value = self.objective(views, self.generator)
         self.optimiser.zero_grad(set_to_none=True)
         value.loss.backward()
+        self.ranks.sum_gradients(self.encoder)
         norm = nn.utils.clip_grad_norm_(self.encoder.parameters(), self.options.gradient_norm)
         self.optimiser.step()
         self.schedule.step()
         return views.detach(), value.loss.detach(), value.regulariser.detach(), norm
 
     @torch.no_grad()
-    def refresh_statistics(self, frames: Tensor, starts: np.ndarray, most: int = 16_384, size: int = 512) -> None:
+    def refresh_statistics(self, source: PairSource) -> None:
         """Average BatchNorm's statistics over many batches of the final weights, in float32."""
         norms = [module for module in self.encoder.modules() if isinstance(module, nn.BatchNorm1d | nn.BatchNorm2d)]
         for norm in norms:
             norm.reset_running_stats()
             norm.momentum = None  # cumulative average
-        size = min(size, len(starts))
-        order = np.random.default_rng([self.seed, 1]).permutation(starts)[:most]
         self.encoder.train()
-        for first in range(0, len(order) - size + 1, size):
-            self.encoder(frames[torch.from_numpy(order[first : first + size]).to(self.device)])
+        for frames in source.first_frames(self.options.lag):
+            self.encoder(frames)
         for norm in norms:
             norm.momentum = 0.1
 
@@ -260,51 +278,33 @@ class TrainingRun:
 
     def resume(self, out: Path) -> None:
         """Go on from the checkpoint in ``out``, if there is one of the same run."""
-        if not (out / "checkpoint.pt").exists():
-            return
-        state = load_checkpoint(out / "checkpoint.pt", self.device)
-        if state.get("what") != self.what:
-            raise ValueError(f"{out} holds another run ({state.get('what')}): choose another folder")
-        self.encoder.load_state_dict(state["encoder"])
-        self.optimiser.load_state_dict(state["optimiser"])
-        self.schedule.load_state_dict(state["schedule"])
-        self.history = TrainingHistory(**state["history"])
-        self.step = state["step"]
+        if (out / "checkpoint.pt").exists():
+            state = load_checkpoint(out / "checkpoint.pt", self.device)
+            if state.get("what") != self.what:
+                raise ValueError(f"{out} holds another run ({state.get('what')}): choose another folder")
+            self.encoder.load_state_dict(state["encoder"])
+            self.optimiser.load_state_dict(state["optimiser"])
+            self.schedule.load_state_dict(state["schedule"])
+            self.history = TrainingHistory(**state["history"])
+            self.step = state["step"]
+        if not self.ranks.agree(self.step, self.device):
+            raise ValueError(
+                f"the processes found different checkpoints: {out} has to lie on a disk that all of them see"
+            )
 
 
 def _describe(
-    objective: Objective,
-    options: TrainingOptions,
-    latents: int,
-    seed: int,
-    frames: np.ndarray,
-    weights: np.ndarray | None,
-    start: Encoder | None,
+    objective: Objective, options: TrainingOptions, latents: int, seed: int, source: PairSource, start: Encoder | None
 ) -> str:
     """Say in one line what decides a run, data included; a run resumes only what has the same description."""
     name = re.sub(r" at 0x[0-9a-f]+", "", repr(objective))
-    data = zlib.crc32(np.ascontiguousarray(frames[:: max(1, len(frames) // 512)]).data)
-    drawn = "" if weights is None else f" weights={zlib.crc32(np.ascontiguousarray(weights).data):08x}"
-    begun = "" if start is None else f" start={_weights_checksum(start):08x}"
-    return f"{name} {options!r} latents={latents} seed={seed} frames={len(frames)} checksum={data:08x}{drawn}{begun}"
+    begun = "" if start is None else f" start={_digest(start)}"
+    return f"{name} {options!r} latents={latents} seed={seed} {source.identity}{begun}"
 
 
-def _weights_checksum(encoder: Encoder) -> int:
-    """Return one number that stands for all weights and statistics."""
-    return reduce(lambda crc, part: zlib.crc32(part.cpu().numpy().tobytes(), crc), encoder.state_dict().values(), 0)
-
-
-def _check_weights(weights: np.ndarray, frames: int) -> None:
-    if weights.shape != (frames,) or not np.isfinite(weights).all() or weights.min() < 0 or weights.max() == 0:
-        raise ValueError(
-            f"weights {weights.shape} have to be finite, not negative, not all 0, one per frame ({frames},)"
-        )
-
-
-def _mixed_pairs(offsets: np.ndarray, lags: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the first and the second frame of every pair with one of the lags."""
-    starts = [pair_indices(offsets, lag) for lag in lags]
-    return np.concatenate(starts), np.concatenate([first + lag for first, lag in zip(starts, lags, strict=True)])
+def _digest(encoder: Encoder) -> str:
+    """Hash all weights and statistics."""
+    return checksum(np.concatenate([part.cpu().double().numpy().ravel() for part in encoder.state_dict().values()]))
 
 
 def _parameter_groups(encoder: nn.Module, weight_decay: float) -> list[dict[str, Any]]:
@@ -313,28 +313,6 @@ def _parameter_groups(encoder: nn.Module, weight_decay: float) -> list[dict[str,
         {"params": [p for p in parameters if p.ndim > 1], "weight_decay": weight_decay},
         {"params": [p for p in parameters if p.ndim <= 1], "weight_decay": 0.0},
     ]
-
-
-def _batches(
-    pairs: int, batch_size: int, seed: int, done: int, end: int, chances: np.ndarray | None = None
-) -> Iterator[np.ndarray]:
-    """Yield the indices of each remaining step.
-
-    Every epoch is a fresh permutation that follows from seed and epoch; with chances (pairs,), each step draws by them.
-    """
-    size = min(batch_size, pairs)
-    if chances is not None:
-        edges = np.cumsum(chances, dtype=np.float64)
-        for step in range(done, end):
-            yield np.searchsorted(edges, edges[-1] * np.random.default_rng([seed, 3, step]).random(size), "right")
-        return
-    per_epoch = pairs // size
-    order, current = None, -1
-    for step in range(done, end):
-        epoch, place = divmod(step, per_epoch)
-        if order is None or epoch != current:
-            order, current = np.random.default_rng([seed, 0, epoch]).permutation(pairs), epoch
-        yield order[place * size : (place + 1) * size]
 
 
 def _views_of_pairs(encoder: Encoder, episodes: Episodes, lag: int, seed: int, most: int = 2_000) -> Tensor:

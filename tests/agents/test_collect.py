@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import zarr
 
 from worldmodel import workers
 from worldmodel.agents import ActionOU, LatentOU, RandomActions, collect
@@ -112,20 +113,37 @@ def test_a_killed_collection_resumes_to_the_same_bytes(tmp_path: Path) -> None:
 
 
 @dataclass(frozen=True)
-class Dies:
-    """Kills the process that it acts in, unless that one is spared."""
+class DiesWriting:
+    """Kills the process that it acts in once that has written half of a shard, unless that one is spared."""
 
     spared: int
 
     def policy(self, actions: int, dt: float, rng: np.random.Generator) -> Policy:
+        write = zarr.Group.create_array
+
+        def written(group: zarr.Group, name: str, **values: object) -> object:
+            if name == "latents":
+                os.kill(os.getpid(), signal.SIGKILL)
+            return write(group, name, **values)
+
         if os.getpid() != self.spared:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return lambda observation: np.zeros(actions, np.float32)
+            zarr.Group.create_array = written
+        return lambda observation: rng.uniform(-1, 1, actions)
 
 
-def test_a_worker_that_dies_is_a_named_error_not_a_deadlock(tmp_path: Path) -> None:
-    with pytest.raises(RuntimeError, match="a worker died"):
-        collect("cartpole", Dies(os.getpid()), 4, tmp_path, length=2, processes=2, progress=False)
+def test_workers_that_die_while_they_write_leave_whole_shards_and_the_same_bytes_after(tmp_path: Path) -> None:
+    def asked(frames: int, folder: str, processes: int) -> Episodes:
+        explorer = DiesWriting(os.getpid())
+        return collect("cartpole", explorer, frames, tmp_path / folder, length=2, processes=processes, progress=False)
+
+    asked(2, "killed", 1)
+    with pytest.raises(RuntimeError, match="a worker died while collecting; the same command resumes"):
+        asked(6, "killed", 2)
+    assert [entry.name for entry in (tmp_path / "killed" / "shards").glob("[0-9]*")] == ["00000.zarr"]
+    assert list((tmp_path / "killed" / "shards").glob(".*.tmp"))  # the halves are there, unseen
+    resumed, whole = asked(6, "killed", 1), asked(6, "whole", 1)
+    assert same(resumed, whole) and len(whole) == 3
+    assert contents(tmp_path / "killed" / "shards") == contents(tmp_path / "whole" / "shards")
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from worldmodel.agents import LatentOU, collect
+from worldmodel.batches import drawn_batches
 from worldmodel.checkpoints import load_checkpoint
 from worldmodel.datacard import IDENTITY, describe
 from worldmodel.encoder import Encoder
@@ -16,7 +17,7 @@ from worldmodel.episodes import Episodes
 from worldmodel.history import CollapseWarning, LocalOptimumWarning, TrainingHistory, spread_of
 from worldmodel.identifiability import certify, identifiability
 from worldmodel.objectives import LeJEPA, ObjectiveValue
-from worldmodel.training import TrainingError, TrainingOptions, _batches, fit_encoder
+from worldmodel.training import TrainingError, TrainingOptions, fit_encoder
 
 TINY = TrainingOptions(steps=12, batch_size=32, channels=(8, 8, 8, 8, 8), checkpoint_seconds=0.0)
 
@@ -212,7 +213,7 @@ def test_a_weighted_training_resumes_only_with_its_weights(episodes: Episodes, t
 
 def test_pairs_are_drawn_as_often_as_they_weigh() -> None:
     chances = np.array([1.0, 0.0, 3.0])
-    drawn = np.concatenate(list(_batches(3, 3, seed=0, done=0, end=4_000, chances=chances)))
+    drawn = np.concatenate(list(drawn_batches(3, 3, seed=0, done=0, end=4_000, chances=chances)))
     assert np.allclose(np.bincount(drawn) / len(drawn), chances / 4, atol=0.02)
 
 
