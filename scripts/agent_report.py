@@ -81,15 +81,15 @@ def _compared(agents: Agents, obs: Observation) -> dict[str, Any]:
     """Returns of evaluations after equal steps and equal time, and the share of the first observation's return."""
     steps, seconds = common_ends(agents)
     first = next(iter(agents))
-    best = [[float(agent.best.mean()) for agent in agents[kind]] for kind in (obs, first)]
-    positive = np.min(best) > 0
+    best, of_first = (np.array([agent.best.mean() for agent in agents[kind]]) for kind in (obs, first))
+    positive = min(best.min(), of_first.min()) > 0
     return {
         "at_equal_steps": {"steps": steps, "return": t_interval([return_at(a.curve, steps) for a in agents[obs]])},
         "at_equal_time": {
             "seconds": seconds,
             "return": t_interval([return_at(a.curve, seconds=seconds) for a in agents[obs]]),
         },
-        f"share_of_{first}": ratio_interval(np.divide(*best)) if positive and obs != first else None,
+        f"share_of_{first}": ratio_interval(best / of_first) if positive and obs != first else None,
     }
 
 
