@@ -88,8 +88,8 @@ class Canvas:
         GL.glPixelStorei(GL.GL_PACK_ALIGNMENT, 1)
         size = (self._columns * self.width, rows * self.height)
         GL.glReadPixels(0, 0, *size, GL.GL_RGB, GL.GL_UNSIGNED_BYTE, pixels)
-        frames = pixels.transpose(0, 2, 1, 3, 4).reshape(-1, self.height, self.width, 3)
-        return np.ascontiguousarray(frames[:count, ::-1])  # OpenGL has the bottom row first
+        upright = pixels[:, ::-1].transpose(0, 2, 1, 3, 4)  # OpenGL has the bottom row first
+        return upright.reshape(-1, self.height, self.width, 3)[:count]
 
     def free(self) -> None:
         """Gives everything back to the driver; more than once does no harm."""

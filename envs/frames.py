@@ -218,11 +218,11 @@ class FrameRenderer:
             raise ValueError("the simulator data belong to another model than this renderer's")
 
     def _refuse_blank(self, frames: np.ndarray) -> None:
-        pixels = frames.reshape(len(frames), -1, 3)
-        blank = (pixels == pixels[:, :1]).all(axis=(1, 2))
+        channels = frames.reshape(len(frames), -1)
+        blank = (channels[:, 3:] == channels[:, :-3]).all(axis=1)  # every pixel is as the one before
         if self.height * self.width > 1 and blank.any():
             raise FrameError(
-                f"frame {int(blank.argmax())} is blank, all pixels are {pixels[blank.argmax(), 0].tolist()}: "
+                f"frame {int(blank.argmax())} is blank, all pixels are {channels[blank.argmax(), :3].tolist()}: "
                 f"camera {self._camera_id} sees nothing, or the OpenGL context was lost"
             )
 
