@@ -10,6 +10,7 @@ import numpy as np
 
 from worldmodel.envs import gl
 from worldmodel.envs.gl import FrameError
+from worldmodel.envs.sky import SKYBOX, SkyWatch
 
 _BUFFER_SIDE = 512  # pixels of the buffer that a batch is read back from; larger ones were no faster
 _SAMPLES = 4  # per pixel, as the models of the suite ask for
@@ -50,6 +51,7 @@ class Canvas:
                 _for_drawing(model, height, width, antialias, shadows), mujoco.mjtFontScale.mjFONTSCALE_50
             )
             self._make_buffer()
+            self._sky = SkyWatch(model, width / height, self.capacity)
         except (mujoco.FatalError, gl.driver_error()) as error:
             self.free()
             raise FrameError(
@@ -65,9 +67,15 @@ class Canvas:
         self._glcontext.make_current()  # an object that was garbage-collected here may have put its own context
         mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, self._context)
         mujoco.mjr_render(mujoco.MjrRect(0, 0, width, height), scene, self._context)
+        if not scene.flags[SKYBOX]:
+            self._sky.look(scene.camera[0], index)
         GL.glBindFramebuffer(GL.GL_DRAW_FRAMEBUFFER, self._buffer)
         place = (left, top, left + width, top + height)
         GL.glBlitFramebuffer(0, 0, width, height, *place, GL.GL_COLOR_BUFFER_BIT, GL.GL_NEAREST)
+
+    def lacks_sky(self, count: int) -> bool:
+        """Whether the first `count` frames, all drawn without the sky, might not be the same with it."""
+        return self._sky.saw_some(count)
 
     def read(self, count: int) -> np.ndarray:
         """The first `count` frames of the buffer: (count, height, width, 3) uint8 RGB, top row first."""
@@ -80,8 +88,8 @@ class Canvas:
         GL.glPixelStorei(GL.GL_PACK_ALIGNMENT, 1)
         size = (self._columns * self.width, rows * self.height)
         GL.glReadPixels(0, 0, *size, GL.GL_RGB, GL.GL_UNSIGNED_BYTE, pixels)
-        frames = pixels.transpose(0, 2, 1, 3, 4).reshape(-1, self.height, self.width, 3)
-        return np.ascontiguousarray(frames[:count, ::-1])  # OpenGL has the bottom row first
+        upright = pixels[:, ::-1].transpose(0, 2, 1, 3, 4)  # OpenGL has the bottom row first
+        return upright.reshape(-1, self.height, self.width, 3)[:count]
 
     def free(self) -> None:
         """Gives everything back to the driver; more than once does no harm."""

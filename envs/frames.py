@@ -2,8 +2,8 @@
 
 Where the time of a 64×64 frame of Reacher goes on a CPU (Mesa llvmpipe, 2 cores, ms): dm_control's ``physics.render``
 25, of which the shadow map takes 20; without shadows 4.8; without the mirror image in the floor, which draws every
-geom twice, 2.4; with round things made of 12 facets instead of 28, which look the same at this size, 1.1; without
-multisampling it would be 0.4. Moving the bodies and the scene takes 0.03.
+geom twice, 2.4; with round things made of 12 facets instead of 28, which look the same at this size, 1.0; without the
+sky, which the floor hides, 0.7. Moving the bodies and the scene takes 0.01. docs/speed.md has what else was tried.
 """
 
 import weakref
@@ -16,6 +16,7 @@ import numpy as np
 from worldmodel.envs import gl
 from worldmodel.envs.canvas import Canvas, capacity
 from worldmodel.envs.gl import FrameError
+from worldmodel.envs.sky import SKYBOX, has_sky
 
 __all__ = ["FrameError", "FrameRenderer"]
 
@@ -158,6 +159,7 @@ class FrameRenderer:
             self._camera.fixedcamid = self._camera_id
         self._scene.flags[mujoco.mjtRndFlag.mjRND_SHADOW] = self._shadows
         self._scene.flags[mujoco.mjtRndFlag.mjRND_REFLECTION] = self._reflections
+        self._scene.flags[SKYBOX] = not has_sky(self.model)  # it is left out until it shows
 
     def _context(self) -> Canvas:
         canvas = self._canvas
@@ -173,6 +175,9 @@ class FrameRenderer:
         for index in range(count):
             self._update_scene(pose(index))
             canvas.draw(self._scene, index)
+        if not self._scene.flags[SKYBOX] and canvas.lacks_sky(count):
+            self._scene.flags[SKYBOX] = True  # and from now on: what has shown once may show again
+            return self._draw(count, pose)
         return canvas.read(count)
 
     def _update_scene(self, data: mujoco.MjData) -> None:
@@ -213,11 +218,11 @@ class FrameRenderer:
             raise ValueError("the simulator data belong to another model than this renderer's")
 
     def _refuse_blank(self, frames: np.ndarray) -> None:
-        pixels = frames.reshape(len(frames), -1, 3)
-        blank = (pixels == pixels[:, :1]).all(axis=(1, 2))
+        channels = frames.reshape(len(frames), -1)
+        blank = (channels[:, 3:] == channels[:, :-3]).all(axis=1)  # every pixel is as the one before
         if self.height * self.width > 1 and blank.any():
             raise FrameError(
-                f"frame {int(blank.argmax())} is blank, all pixels are {pixels[blank.argmax(), 0].tolist()}: "
+                f"frame {int(blank.argmax())} is blank, all pixels are {channels[blank.argmax(), :3].tolist()}: "
                 f"camera {self._camera_id} sees nothing, or the OpenGL context was lost"
             )
 
