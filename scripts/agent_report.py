@@ -1,7 +1,7 @@
 """What `scripts/train_agent.py` shows and leaves behind: a table, learning curves, `result.json`."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,16 +57,32 @@ def report(
     console.print(str(write_json(out / "result.json", to_plain(value))), soft_wrap=True)
 
 
-def return_at(curve: LearningCurve, steps: float = np.inf, seconds: float = np.inf) -> float:
-    """Return of the last evaluation until then, of the first one where there is none."""
+def return_at(curve: LearningCurve, steps: float = np.inf, seconds: float = np.inf) -> float | None:
+    """Return of the last evaluation until then; None before the first one. Where training has ended, the last stays."""
     done = int(np.sum((curve.steps <= steps) & (curve.seconds <= seconds)))
-    return float(curve.mean[max(0, done - 1)])
+    return float(curve.mean[done - 1]) if done else None
 
 
-def common_ends(agents: Agents) -> tuple[float, float]:
-    """Return the steps and the seconds of training that every agent has reached."""
-    curves = [agent.curve for group in agents.values() for agent in group]
-    return min(curve.steps[-1] for curve in curves), min(curve.seconds[-1] for curve in curves)
+@dataclass(frozen=True)
+class Ends:
+    """Where agents can be compared.
+
+    Attributes:
+        steps: most environment steps that the agents of two observations have taken, or those of the only one.
+        first: seconds of training when the first agent ended.
+        last: when the last one did.
+    """
+
+    steps: float
+    first: float
+    last: float
+
+    @classmethod
+    def of(cls, agents: Agents) -> "Ends":
+        """Return those of all agents."""
+        steps = sorted(min(agent.curve.steps[-1] for agent in group) for group in agents.values())
+        seconds = [agent.curve.seconds[-1] for group in agents.values() for agent in group]
+        return cls(float(steps[-2:][0]), float(min(seconds)), float(max(seconds)))
 
 
 def _returns(agents: Sequence[Agent]) -> dict[str, Any]:
@@ -79,16 +95,19 @@ def _returns(agents: Sequence[Agent]) -> dict[str, Any]:
 
 def _compared(agents: Agents, obs: Observation) -> dict[str, Any]:
     """Returns of evaluations after equal steps and equal time, and the share of the first observation's return."""
-    steps, seconds = common_ends(agents)
-    first = next(iter(agents))
+    ends, first = Ends.of(agents), next(iter(agents))
+
+    def at(**until: float) -> Interval | None:
+        returns = [return_at(agent.curve, **until) for agent in agents[obs]]
+        return None if None in returns else t_interval([value for value in returns if value is not None])
+
     best, of_first = (np.array([agent.best.mean() for agent in agents[kind]]) for kind in (obs, first))
     positive = min(best.min(), of_first.min()) > 0
+    reached = min(agent.curve.steps[-1] for agent in agents[obs]) >= ends.steps
     return {
-        "at_equal_steps": {"steps": steps, "return": t_interval([return_at(a.curve, steps) for a in agents[obs]])},
-        "at_equal_time": {
-            "seconds": seconds,
-            "return": t_interval([return_at(a.curve, seconds=seconds) for a in agents[obs]]),
-        },
+        "at_equal_steps": {"steps": ends.steps, "return": at(steps=ends.steps) if reached else None},
+        "when_the_first_ended": {"seconds": ends.first, "return": at(seconds=ends.first)},
+        "when_the_last_ended": {"seconds": ends.last, "return": at(seconds=ends.last)},
         f"share_of_{first}": ratio_interval(best / of_first) if positive and obs != first else None,
     }
 
@@ -129,16 +148,17 @@ def _comparison_lines(agents: Agents) -> list[str]:
     if len(agents) == 1:
         return []
     rows = {obs: _compared(agents, obs) for obs in agents}
-    steps, seconds = common_ends(agents)
+    ends, first = Ends.of(agents), next(iter(agents))
 
     def listed(key: str) -> str:
-        return ", ".join(f"{obs} {row[key]['return'].text(0)}" for obs, row in rows.items())
+        values = {obs: row[key]["return"] for obs, row in rows.items()}
+        return ", ".join(f"{obs} {'-' if value is None else value.text(0)}" for obs, value in values.items())
 
-    first = next(iter(agents))
     shares = {obs: row[f"share_of_{first}"] for obs, row in rows.items()}
     return [
-        f"evaluations after {steps:.0f} steps of each: {listed('at_equal_steps')}",
-        f"evaluations after {seconds / 60:.1f} minutes of training each: {listed('at_equal_time')}",
+        f"evaluations after {ends.steps:.0f} steps: {listed('at_equal_steps')}",
+        f"evaluations after {ends.first / 60:.1f} minutes of training: {listed('when_the_first_ended')}",
+        f"evaluations after {ends.last / 60:.1f} minutes, or at the end: {listed('when_the_last_ended')}",
         *(f"best model on {obs}, share of {first}'s return: {share.text(2)}" for obs, share in shares.items() if share),
     ]
 

@@ -66,6 +66,6 @@ def test_agents_on_the_state_and_through_a_given_encoder_are_compared(
     assert list(agents) == ["state", "latent"] and (tmp_path / "run" / "best-sac-latent.zip").is_file()
     assert agents["state"]["at_equal_steps"]["steps"] == agents["latent"]["at_equal_steps"]["steps"] == 60
     assert agents["state"]["random"] == agents["latent"]["random"]  # the same episodes for both
-    assert "after 60 steps of each: state" in capsys.readouterr().out
+    assert "after 60 steps: state" in capsys.readouterr().out
     with pytest.raises(ValueError, match="is not an encoder"):
         main(replace(options, encoder=tmp_path))
