@@ -67,15 +67,16 @@ def draw_curves(agents: Mapping[str, Sequence[LearningCurve]], random: float | N
     figure = Figure(figsize=(10, 3.6), layout="constrained")
     by_step, by_time = figure.subplots(1, 2, sharey=True)
     for (label, curves), colour in zip(agents.items(), _COLOURS * len(agents), strict=False):
-        _draw(by_step, [(curve.steps, curve.mean) for curve in curves], label, colour)
+        _draw(by_step, [(curve.steps / 1000, curve.mean) for curve in curves], label, colour)
         _draw(by_time, [(curve.seconds / 60, curve.mean) for curve in curves], label, colour)
-    for axis, name in ((by_step, "environment steps"), (by_time, "minutes of training")):
+    highest = max(curve.mean.max() for curves in agents.values() for curve in curves)
+    for axis, name in ((by_step, "thousand environment steps"), (by_time, "minutes of training")):
         if random is not None:
             axis.axhline(random, color=FAINT, ls="--", label="random policy")
-        axis.set(xlabel=name, xlim=(0, None), ylim=(0, None))
+        axis.set(xlabel=name, xlim=(0, None), ylim=(0, 1.1 * highest or None))
         axis.spines[["top", "right"]].set_visible(False)
     by_step.set_ylabel("return of evaluation episodes")
-    by_step.legend(frameon=False, fontsize=8)
+    by_time.legend(frameon=False, fontsize=8, loc="lower right", bbox_to_anchor=(1, 0.25))
     return figure
 
 
@@ -85,7 +86,8 @@ def _draw(axis: Axes, curves: Sequence[tuple[np.ndarray, np.ndarray]], label: st
     grid = np.linspace(max(x[0] for x, _ in curves), min(x[-1] for x, _ in curves), _GRID)
     values = [t_interval([np.interp(point, x, y) for x, y in curves]) for point in grid]
     count = f"{len(curves)} seeds" if len(curves) > 1 else "1 seed"
-    axis.plot(grid, [value.mean for value in values], color=colour, lw=2, label=f"{label} ({count})")
+    mark = "o" if max(len(x) for x, _ in curves) == 1 else None  # a single evaluation makes no line
+    axis.plot(grid, [value.mean for value in values], marker=mark, color=colour, lw=2, label=f"{label} ({count})")
     if len(curves) > 1:
         low, high = ([getattr(value, end) for value in values] for end in ("low", "high"))
         axis.fill_between(grid, low, high, color=colour, alpha=0.15, lw=0)
