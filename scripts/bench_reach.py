@@ -35,9 +35,9 @@ class Reach:
     """
 
     env: str = "reacher"
-    rho: float = 0.97
-    frames: int = 10_000
-    steps: int = 350
+    rho: float = 0.8
+    frames: int = 15_000
+    steps: int = 600
     target: float = 0.95
     seeds: tuple[int, ...] = (0, 1, 2)
     processes: int = 0
