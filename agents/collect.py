@@ -23,7 +23,7 @@ from worldmodel.versions import versions
 from worldmodel.workers import dismiss, in_parallel
 
 _SHARD_FRAMES = 1_000  # of posed frames: a second or two of work, and four full passes of the renderer at 64x64
-_DRIVEN_SECONDS = 4.0
+_POSED_FRAMES, _DRIVEN_SECONDS = 50, 4.0  # of an episode
 _CONFINED_SECONDS, _CONFINED_FRAMES = 2.0, 500  # of an episode, of a shard
 
 
@@ -93,8 +93,7 @@ def collect(
         suite = suite_of(probe)
         if within is not None and (posed or not within > 0):
             raise ValueError(f"within is {within}: it has to be positive, and is for explorers that drive")
-        seconds = _DRIVEN_SECONDS if within is None else _CONFINED_SECONDS
-        length = (50 if posed else round(seconds / suite.dt) + 1) if length is None else length
+        length = _length(posed, within, suite.dt) if length is None else length
         if length < 2:
             raise ValueError(f"an episode has at least 2 frames, not {length}")
         rehearse(explorer, suite)
@@ -109,14 +108,25 @@ def collect(
         drawing = _collect_shards(job, missing, processes or os.cpu_count() or 1, progress)
         data = store.load()
         if missing or not (store.path / "card.json").is_file():
-            card = replace(data.card, gl_renderer=suite.renderer.gl_renderer, versions=versions())
-            if missing:
-                card = replace(card, render_ms_per_frame=1e3 * drawing / (len(missing) * episodes * length))
-            store.write_card(card)
-            data = replace(data, card=card)
+            spent = 1e3 * drawing / (len(missing) * episodes * length) if missing else None
+            data = _completed(store, data, suite.renderer.gl_renderer, spent)
     finally:
         probe.close()
     return data if frames == store.spec()["frames"] else store.load(frames)
+
+
+def _length(posed: bool, within: float | None, dt: float) -> int:
+    """Return how many frames an episode has where nobody says so."""
+    seconds = _DRIVEN_SECONDS if within is None else _CONFINED_SECONDS
+    return _POSED_FRAMES if posed else round(seconds / dt) + 1
+
+
+def _completed(store: EpisodeStore, data: Episodes, gl_renderer: str, render_ms: float | None) -> Episodes:
+    """Write the data card, with what drew the frames and how fast, and return the data with it."""
+    card = replace(data.card, gl_renderer=gl_renderer, versions=versions())
+    card = card if render_ms is None else replace(card, render_ms_per_frame=render_ms)
+    store.write_card(card)
+    return replace(data, card=card)
 
 
 def _spec(env: str, explorer: Explorer, seed: int, suite: SuiteEnv, options: Mapping[str, Any]) -> dict[str, Any]:

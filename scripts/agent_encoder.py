@@ -24,7 +24,7 @@ from worldmodel.store import load_episodes
 from worldmodel.training import TrainingOptions
 
 RHO, CHAIN, COARSE = 0.97, 25, 3  # correlation per step of directions, frames of a chain, lag at first
-_RHO_BESIDE = 0.94  # of all else that is shown: squares of it, which keep the square of that, are to stay behind
+_RHO_REST = 0.94  # of all else that is shown: squares of it, which keep the square of that, are to stay behind
 _ROUND = pi / sqrt(3)  # rad: as wide as uniform angles, since an agent meets every one
 _RANGE = 4.4  # standard deviations that a joint's range spans: few poses lie beyond it, its ends are seen
 _NEARLY_ROUND = 1.5 * pi  # rad: a hinge with a wider range is a circle, too
@@ -180,7 +180,7 @@ def speeds(spec: LatentSpec) -> np.ndarray:
     """
     radians = np.array([_radians(c) for c in spec.coordinates])
     round_ = np.array([goes_round(c) for c in spec.coordinates])
-    return np.where(round_, 1 + np.log(RHO) / radians**2, _RHO_BESIDE)
+    return np.where(round_, 1 + np.log(RHO) / radians**2, _RHO_REST)
 
 
 def goes_round(c: Coordinate) -> bool:

@@ -1,20 +1,20 @@
 """Training steps per second on synthetic worlds, beside a straightforward implementation of the published loop."""
 
 import math
-import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
-from rich.progress import track
 from torch import Tensor, nn
 
 from worldmodel.objectives import LeJEPA
 from worldmodel.scripts import cli
 from worldmodel.scripts.bench_result import new_table, spread, write_result
+from worldmodel.scripts.bench_turns import by_turns, milliseconds, times_faster, torch_threads
+from worldmodel.sigreg import random_slices, sigreg_direct
 from worldmodel.vector_training import VectorTraining, losses_of, new_encoder
 from worldmodel.worlds import World
 
@@ -64,12 +64,8 @@ def identify(options: Identify) -> list[StepRate]:
     if options.repeats < 2 or options.steps < 1 or options.threads < 1:
         raise ValueError("--steps and --threads must be at least 1, and --repeats at least 2")
     folder = cli.run_folder(options.out, "bench/identify")
-    before = torch.get_num_threads()
-    torch.set_num_threads(options.threads)
-    try:
+    with torch_threads(options.threads):
         rates = [_rates(latents, options) for latents in options.latents]
-    finally:
-        torch.set_num_threads(before)
     table = new_table(
         f"training steps per second: {options.batch_size} pairs, 17 knots, 256 slices, {options.threads} threads",
         "N",
@@ -85,18 +81,10 @@ def identify(options: Identify) -> list[StepRate]:
 def _rates(latents: int, options: Identify) -> StepRate:
     world = World(latents=latents, mixing="spiral" if latents == 2 else "coupling", seed=options.seed)
     loops = {"ours": our_loop(world, options), "published": published_loop(world, options)}
-    rounds: list[dict[str, float]] = []
-    for _ in track(range(options.repeats + 1), description=f"N = {latents}", console=cli.console, transient=True):
-        rounds.append({name: _timed(step, options.steps) for name, step in loops.items()})
-    ours, published = ([one[name] for one in rounds[1:]] for name in ("ours", "published"))
-    return StepRate(latents, ours, published, np.divide(ours, published).tolist())
-
-
-def _timed(step: Callable[[], Any], steps: int) -> float:
-    start = time.perf_counter()
-    for _ in range(steps):
-        step()
-    return steps / (time.perf_counter() - start)
+    ways = {name: partial(milliseconds, step, options.steps) for name, step in loops.items()}
+    ms = by_turns(ways, options.repeats, f"N = {latents}")
+    ours, published = ((1e3 / np.array(ms[name])).tolist() for name in ("ours", "published"))
+    return StepRate(latents, ours, published, times_faster(ms["ours"], ms["published"]))
 
 
 def our_loop(world: World, options: Identify) -> Callable[[], Tensor]:
@@ -133,7 +121,7 @@ def published_loop(world: World, options: Identify) -> Callable[[], Tensor]:
         x = world.observe(world.rho * z + noise * eta)
         h = encoder(x.flatten(0, 1)).reshape(2, options.batch_size, -1)
         alignment = (h.mean(0) - h).square().mean()
-        regulariser = _published_sigreg(h.flatten(0, 1), generator)
+        regulariser = sigreg_direct(h.flatten(0, 1)[None], random_slices(h.shape[-1], 256, generator), knots=17)
         _published_whitening(h.detach().flatten(0, 1))
         loss = 1e-3 * regulariser + (1 - 1e-3) * alignment
         optimiser.zero_grad()
@@ -142,17 +130,6 @@ def published_loop(world: World, options: Identify) -> Callable[[], Tensor]:
         return loss
 
     return step
-
-
-def _published_sigreg(h: Tensor, generator: torch.Generator) -> Tensor:
-    directions = nn.functional.normalize(torch.randn(h.shape[1], 256, generator=generator), dim=0)
-    t = torch.linspace(0, 3, 17)
-    window = torch.exp(-(t**2) / 2)
-    weights = torch.full((17,), 2 * 3 / 16)
-    weights[[0, -1]] /= 2
-    angles = (h @ directions)[..., None] * t
-    error = (angles.cos().mean(0) - window) ** 2 + angles.sin().mean(0) ** 2
-    return (error @ (weights * window)).mean() * len(h)
 
 
 def _published_whitening(h: Tensor) -> Tensor:

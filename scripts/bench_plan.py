@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from rich.progress import track
 from rich.table import Table
 from scipy.optimize import lsq_linear
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
@@ -21,6 +20,7 @@ from worldmodel.planners.optimisers import CEM, QP, Bounds, Optimiser
 from worldmodel.scripts import cli
 from worldmodel.scripts.bench_plan_baseline import Baseline, baseline, environment
 from worldmodel.scripts.bench_result import new_table, spread, write_result
+from worldmodel.scripts.bench_turns import by_turns, times_faster
 
 _ACTION_WEIGHT = 0.1
 
@@ -95,19 +95,16 @@ def plan(options: Plan) -> list[PlanTime]:
     with threadpool_limits(options.threads), _baseline(options, tasks, folder) as theirs:
         ways = {"MPC with CEM": tasks.planner(search), "MPC with QP": tasks.planner(QP(), options.environments)}
         ways |= theirs.ways if theirs else {}
-        rounds = [
-            {way: run() for way, run in ways.items()}
-            for _ in track(range(options.repeats + 1), description="planning", console=cli.console, transient=True)
-        ][1:]
-    ms = {way: [1e3 * one[way][0] / options.environments for one in rounds] for way in ways}
+        planned = by_turns(ways, options.repeats, "planning")
+    ms = {way: [1e3 * seconds / options.environments for seconds, _ in each] for way, each in planned.items()}
     best = min(theirs.ways, key=lambda way: float(np.median(ms[way]))) if theirs else None
     times = [
         PlanTime(
             way,
             ms[way],
-            [tasks.above_optimum(one[way][1]) for one in rounds],
-            list(np.divide(ms[theirs.default], ms[way])) if theirs else [],
-            list(np.divide(ms[best], ms[way])) if best else [],
+            [tasks.above_optimum(plans) for _, plans in planned[way]],
+            times_faster(ms[way], ms[theirs.default]) if theirs else [],
+            times_faster(ms[way], ms[best]) if best else [],
         )
         for way in ways
     ]

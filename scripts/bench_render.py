@@ -4,14 +4,15 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
-from rich.progress import track
 
 from worldmodel import envs
 from worldmodel.scripts import cli
 from worldmodel.scripts.bench_result import new_table, spread, write_result
+from worldmodel.scripts.bench_turns import by_turns, times_faster
 
 _BASELINE = "dm_control physics.render"
 
@@ -58,14 +59,9 @@ def render(options: Render) -> list[RenderTime]:
         raise ValueError(f"--frames {options.frames} --repeats {options.repeats}: at least 8 frames and 2 repeats")
     folder = cli.run_folder(options.out, "bench/render")
     with _ways(options) as (ways, gl_renderer):
-        rounds = [
-            {way: _ms_per_frame(draw, options) for way, draw in ways.items()}
-            for _ in track(range(options.repeats + 1), description="drawing", console=cli.console, transient=True)
-        ][1:]
-    times = [
-        RenderTime(way, [one[way] for one in rounds], [one[_BASELINE] / one[way] for one in rounds])
-        for way in rounds[0]
-    ]
+        timed = {way: partial(_ms_per_frame, draw, options) for way, draw in ways.items()}
+        ms = by_turns(timed, options.repeats, "drawing")
+    times = [RenderTime(way, each, times_faster(each, ms[_BASELINE])) for way, each in ms.items()]
     env_id = envs.env_id(options.env)
     table = new_table(
         f"{env_id}, {options.size}x{options.size}, {gl_renderer}",

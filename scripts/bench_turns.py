@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -11,12 +11,14 @@ from rich.progress import track
 
 from worldmodel.scripts import cli
 
+Measured = TypeVar("Measured")
 
-def by_turns(ways: Mapping[str, Callable[[], float]], repeats: int, doing: str) -> dict[str, list[float]]:
+
+def by_turns(ways: Mapping[str, Callable[[], Measured]], repeats: int, doing: str) -> dict[str, list[Measured]]:
     """Measure every way once per round: one round that is not kept, then as many as ``repeats``.
 
     Args:
-        ways: what measures itself, by name.
+        ways: what measures itself, by name: a time, or a time and what took it.
         repeats: rounds that are kept.
         doing: what the progress bar says.
 

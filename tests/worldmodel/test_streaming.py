@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 import torch
 from dots import SIZE, store_dots
+from interrupted import interrupted
 
 from worldmodel.encoder import Encoder
 from worldmodel.episodes import Episodes
 from worldmodel.history import LocalOptimumWarning
 from worldmodel.identifiability import certify, identifiability
-from worldmodel.objectives import LeJEPA, ObjectiveValue
 from worldmodel.pairs import mixed_pairs
 from worldmodel.ranks import Ranks
 from worldmodel.store import load_episodes
@@ -138,19 +138,9 @@ def test_streaming_learns_as_much_as_memory_does(streamed: StreamedEpisodes, loa
 
 
 def test_an_interrupted_stream_resumes_to_the_same_encoder(streamed: StreamedEpisodes, tmp_path: Path) -> None:
-    class Interrupted(LeJEPA):
-        calls = 0
-
-        def __call__(self, views: torch.Tensor, generator: torch.Generator) -> ObjectiveValue:
-            type(self).calls += 1
-            if self.calls == 9:
-                raise KeyboardInterrupt
-            return super().__call__(views, generator)
-
-    Interrupted.__qualname__ = "LeJEPA"  # the same objective, by what is on record
     options = replace(TINY, coarse_share=0.5)
     with pytest.raises(KeyboardInterrupt):
-        fit_encoder(streamed, 2, Interrupted(), options, out=tmp_path, progress=False, device="cpu")
+        fit_encoder(streamed, 2, interrupted(step=9), options, out=tmp_path, progress=False, device="cpu")
     resumed, whole = fit(streamed, out=tmp_path, coarse_share=0.5), fit(streamed, coarse_share=0.5)
     assert all(torch.equal(value, whole.state_dict()[name]) for name, value in resumed.state_dict().items())
 

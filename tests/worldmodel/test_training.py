@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from interrupted import interrupted
 
 from worldmodel.agents import LatentOU, collect
 from worldmodel.batches import drawn_batches
@@ -58,19 +59,9 @@ def test_torch_gets_its_threads_back(episodes: Episodes) -> None:
 
 @pytest.mark.parametrize("coarse", [0.0, 0.3, 0.9], ids=["one lag", "in the second part", "in the first part"])
 def test_an_interrupted_training_resumes_to_the_same_encoder(episodes: Episodes, tmp_path: Path, coarse: float) -> None:
-    calls, options = 0, replace(TINY, coarse_share=coarse)
-
-    class Interrupted(LeJEPA):
-        def __call__(self, views: torch.Tensor, generator: torch.Generator) -> ObjectiveValue:
-            nonlocal calls
-            calls += 1
-            if calls == 8:
-                raise KeyboardInterrupt
-            return super().__call__(views, generator)
-
-    Interrupted.__qualname__ = "LeJEPA"  # the same objective, by what is on record
+    options = replace(TINY, coarse_share=coarse)
     with pytest.raises(KeyboardInterrupt):
-        fit_encoder(episodes, 2, Interrupted(), options, out=tmp_path, progress=False, device="cpu")
+        fit_encoder(episodes, 2, interrupted(step=8), options, out=tmp_path, progress=False, device="cpu")
     assert load_checkpoint(tmp_path / "checkpoint.pt")["step"] == 7
     assert same(fit(episodes, out=tmp_path, coarse_share=coarse), fit(episodes, coarse_share=coarse))
 
