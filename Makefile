@@ -15,8 +15,9 @@ RUN := $(VENV)/bin/python
 plan: $(READY)
 	@$(RUN) scripts/plan.py --env $(ENV) $(ARGS)
 
+# Two processes with one thread each: more threads than cores wait for each other, which costs minutes.
 test: $(READY)
-	@$(RUN) -m pytest -n 2 --dist loadfile $(ARGS)
+	@OMP_NUM_THREADS=1 $(RUN) -m pytest -n 2 --dist loadfile $(ARGS)
 
 setup: $(READY)
 

@@ -8,6 +8,7 @@ python scripts/bench.py encode
 python scripts/bench.py plan
 python scripts/bench.py identify
 python scripts/bench.py reach
+python scripts/bench.py growth
 """
 
 from typing import Annotated
@@ -17,6 +18,7 @@ import tyro
 from worldmodel.scripts import cli
 from worldmodel.scripts.bench_all import All, run_all
 from worldmodel.scripts.bench_encode import Encode, encode
+from worldmodel.scripts.bench_growth import Growth, growth
 from worldmodel.scripts.bench_identify import Identify, identify
 from worldmodel.scripts.bench_plan import Plan, plan
 from worldmodel.scripts.bench_reach import Reach, reach
@@ -33,6 +35,7 @@ Command = (
     | Annotated[Plan, tyro.conf.subcommand("plan", prefix_name=False)]
     | Annotated[Identify, tyro.conf.subcommand("identify", prefix_name=False)]
     | Annotated[Reach, tyro.conf.subcommand("reach", prefix_name=False)]
+    | Annotated[Growth, tyro.conf.subcommand("growth", prefix_name=False)]
 )
 
 
@@ -55,6 +58,8 @@ def main(command: Annotated[Command, tyro.conf.arg(name="")]) -> None:
             identify(command)
         case Reach():
             reach(command)
+        case Growth():
+            growth(command)
 
 
 if __name__ == "__main__":

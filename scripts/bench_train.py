@@ -17,7 +17,7 @@ from worldmodel.scripts import cli
 from worldmodel.scripts.bench_result import new_table, spread, write_result
 from worldmodel.scripts.bench_train_baseline import published_encoder, published_step
 from worldmodel.scripts.bench_turns import by_turns, milliseconds, times_faster, torch_threads
-from worldmodel.training import TrainingOptions, TrainingRun
+from worldmodel.training import TrainingOptions, TrainingRun, compiled
 
 OURS = "fit_encoder"
 _PATIENCE = 2.0  # threads with which the published step takes so many times as long as at best are not tried again
@@ -36,6 +36,7 @@ class Train:
         repeats: how often each is timed, after one round that is not.
         threads: that the published step tries on a CPU, the fastest counts; none means one thread, and one per core.
             Ours takes those that fit_encoder takes.
+        compile: time a compiled fit_encoder, too.
         device: auto, cpu or cuda.
         seed: of weights and data.
         out: output folder.
@@ -48,6 +49,7 @@ class Train:
     steps: int = 4
     repeats: int = 9
     threads: tuple[int, ...] = ()
+    compile: bool = False
     device: str = "auto"
     seed: int = 0
     out: Path = Path("runs/bench/train")
@@ -80,7 +82,10 @@ def train(options: Train) -> list[TrainTime]:
     published = published_ways(options, device, pairs)
     first_look = {way: min(measure(), measure()) for way, measure in published.items()}
     kept = [way for way in published if first_look[way] < _PATIENCE * min(first_look.values())]
-    ways = {OURS: our_way(options, device, pairs)} | {way: published[way] for way in kept}
+    ways = {OURS: our_way(options, device, pairs)}
+    if options.compile:
+        ways[f"{OURS}, compiled"] = our_way(options, device, pairs, compile=True)
+    ways |= {way: published[way] for way in kept}
     ms = by_turns(ways, options.repeats, "training")
     best = min(kept, key=lambda way: float(np.median(ms[way])))
     times = [TrainTime(name, each, times_faster(each, ms[best])) for name, each in ms.items()]
@@ -113,7 +118,7 @@ class Pairs:
         return self.frames[torch.cat([first, first + 1]).to(self.frames.device)]
 
 
-def our_way(options: Train, device: torch.device, pairs: Pairs) -> Callable[[], float]:
+def our_way(options: Train, device: torch.device, pairs: Pairs, compile: bool = False) -> Callable[[], float]:
     """Return what takes some steps of fit_encoder, and returns milliseconds per step."""
     training = TrainingOptions(steps=options.steps * (options.repeats + 1), batch_size=options.batch_size)
     with torch.random.fork_rng():
@@ -124,7 +129,7 @@ def our_way(options: Train, device: torch.device, pairs: Pairs) -> Callable[[], 
     run.encoder.train()
 
     def measure() -> float:
-        with one_core_spared():
+        with one_core_spared(), compiled(run.encoder.network, compile):
             return milliseconds(lambda: run.update(pairs.draw(), options.batch_size)[1], options.steps)
 
     return measure

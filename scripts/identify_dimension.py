@@ -1,6 +1,6 @@
 """Experiment dimension: an embedding of another size than the world, which the theory leaves open."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import comb
 
 import numpy as np
@@ -10,7 +10,7 @@ from worldmodel.figures import EMBEDDING, FAINT, ORACLE
 from worldmodel.scripts import cli
 from worldmodel.scripts.bench_result import new_table
 from worldmodel.scripts.identify_cells import Cell, CellResult, run_cells
-from worldmodel.scripts.identify_common import Common, interval_text, leave, r2_text, summary
+from worldmodel.scripts.identify_common import MLP, Common, interval_text, leave, r2_text, summary
 from worldmodel.scripts.objectives import ObjectiveName, synthetic_objective
 from worldmodel.vector_training import VectorTraining
 from worldmodel.worlds import World
@@ -36,7 +36,7 @@ class Dimension(Common):
     outputs: tuple[int, ...] = (1, 2, 3, 4, 5, 6)
     objectives: tuple[ObjectiveName, ...] = ("lejepa", "whitening")
     rho: float = 0.95
-    training: VectorTraining = field(default_factory=lambda: VectorTraining(steps=4000, lr=6e-3, copies=2, hold=0.3))
+    training: VectorTraining = MLP
 
 
 def dimension(options: Dimension) -> list[CellResult]:

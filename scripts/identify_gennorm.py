@@ -1,6 +1,6 @@
 """Experiment gennorm: latents of generalised-normal law, beside what the slowest functions of their world predict."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from worldmodel.pair_laws import PairKind
 from worldmodel.scripts import cli
 from worldmodel.scripts.bench_result import new_table
 from worldmodel.scripts.identify_cells import Cell, CellResult, run_cells
-from worldmodel.scripts.identify_common import Common, interval_text, leave, r2_text, summary
+from worldmodel.scripts.identify_common import MLP, Common, interval_text, leave, r2_text, summary
 from worldmodel.scripts.objectives import ObjectiveName, synthetic_objective
 from worldmodel.vector_training import VectorTraining
 from worldmodel.worlds import World
@@ -43,7 +43,7 @@ class GenNorm(Common):
     pairs: tuple[PairKind, ...] = ("additive", "langevin")
     rho: float = 0.95
     tail: float = 1e-4
-    training: VectorTraining = field(default_factory=lambda: VectorTraining(steps=4000, lr=6e-3, copies=2, hold=0.3))
+    training: VectorTraining = MLP
 
 
 def gennorm(options: GenNorm) -> list[CellResult]:

@@ -1,6 +1,6 @@
 """Experiment scaling: from 2 latents to 1024, beside the published numbers."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -11,7 +11,7 @@ from worldmodel.objectives import LeJEPA, Objective
 from worldmodel.scripts import cli
 from worldmodel.scripts.bench_result import new_table
 from worldmodel.scripts.identify_cells import Cell, CellResult, run_cells
-from worldmodel.scripts.identify_common import Common, interval_text, leave, r2_text, summary
+from worldmodel.scripts.identify_common import COUPLING, Common, interval_text, leave, r2_text, summary
 from worldmodel.scripts.objectives import ObjectiveName, synthetic_objective
 from worldmodel.vector_training import VectorTraining
 from worldmodel.worlds import World
@@ -42,11 +42,7 @@ class Scaling(Common):
     objectives: tuple[ObjectiveName, ...] = ("lejepa", "whitening", "infonce")
     rho: float = 0.95
     many: int = 64
-    training: VectorTraining = field(
-        default_factory=lambda: VectorTraining(
-            steps=5000, late_batch=2048, lr=1e-2, hold=0.4, copies=4, encoder="coupling"
-        )
-    )
+    training: VectorTraining = COUPLING
 
 
 def scaling(options: Scaling) -> list[CellResult]:
@@ -98,7 +94,7 @@ def published(name: str, latents: int) -> float | None:
 
 def _cell(options: Scaling, latents: int, name: ObjectiveName, seed: int) -> Cell:
     world = World(latents=latents, mixing="coupling", rho=options.rho, seed=seed)
-    training, objective = options.training, synthetic_objective(name)
+    training, objective = options.training, synthetic_objective(name, keeps_volumes=True)
     if latents >= options.many:
         training, objective = replace(training, copies=1), _unwhitened(objective)
     if name == "infonce":  # its optimum depends on how many others a pair is told from

@@ -1,6 +1,6 @@
 """Experiment two-d: four mixings of two latents, unrolled."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -10,7 +10,7 @@ from worldmodel.mixings import MixingName
 from worldmodel.scripts import cli
 from worldmodel.scripts.bench_result import new_table
 from worldmodel.scripts.identify_cells import Cell, CellResult, run_cells
-from worldmodel.scripts.identify_common import Common, interval_text, leave, r2_text, summary
+from worldmodel.scripts.identify_common import COUPLING, MLP, Common, interval_text, leave, r2_text, summary
 from worldmodel.scripts.objectives import ObjectiveName, synthetic_objective
 from worldmodel.vector_training import VectorTraining
 from worldmodel.worlds import World
@@ -24,13 +24,15 @@ class TwoD(Common):
         mixings: which.
         objectives: which; slow-features is the closed-form baseline, on polynomials of degree 5.
         rho: correlation of a latent with the parent of its views.
-        training: how; a coupling is learnt by an encoder of its own shape.
+        training: of an MLP.
+        coupling: of the encoder that has the shape of the coupling's inverse, and learns that mixing.
     """
 
     mixings: tuple[MixingName, ...] = ("spiral", "banana", "sinusoid", "coupling")
     objectives: tuple[ObjectiveName, ...] = ("lejepa", "whitening", "slow-features")
     rho: float = 0.95
-    training: VectorTraining = field(default_factory=lambda: VectorTraining(steps=4000, lr=6e-3, copies=2, hold=0.3))
+    training: VectorTraining = MLP
+    coupling: VectorTraining = COUPLING
 
 
 def two_d(options: TwoD) -> list[CellResult]:
@@ -72,12 +74,11 @@ def two_d(options: TwoD) -> list[CellResult]:
 
 
 def _cell(options: TwoD, mixing: MixingName, name: ObjectiveName, seed: int) -> Cell:
-    world = World(mixing=mixing, rho=options.rho, layers=8, seed=seed)
-    training = options.training
-    if mixing == "coupling":
-        training = replace(training, encoder="coupling", lr=1e-2)
+    world = World(mixing=mixing, rho=options.rho, seed=seed)
+    training = options.coupling if mixing == "coupling" else options.training
+    objective = synthetic_objective(name, keeps_volumes=training.encoder == "coupling")
     points = 4000 if seed == options.seed else 0
-    return Cell(name, world, 2, synthetic_objective(name), training, seed, options.count, points)
+    return Cell(name, world, 2, objective, training, seed, options.count, points)
 
 
 def unrolled(results: list[CellResult], options: TwoD) -> Figure:

@@ -2,6 +2,8 @@
 
 import re
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -45,6 +47,8 @@ class TrainingOptions:
             card's mean, and data without true latents is trained on without.
         channels: channels of the encoder's stem and convolutions.
         checkpoint_seconds: time between checkpoints, when an output folder is given.
+        compile: let torch compile the network first. It takes a minute or two and, on a CPU, a C++ compiler, and gains
+            little there; it is meant for long runs on a GPU.
     """
 
     steps: int = 800
@@ -59,6 +63,7 @@ class TrainingOptions:
     rho: float | None = None
     channels: tuple[int, ...] = (32, 32, 64, 64, 128)
     checkpoint_seconds: float = 30.0
+    compile: bool = False
 
     def __post_init__(self) -> None:
         for name in ("steps", "batch_size", "lag", "coarse_lag", "mixed_lags"):
@@ -135,7 +140,8 @@ def fit_encoder(
         run.resume(out)
     out = out if ranks.first else None  # one process writes
     with one_core_spared(), whole_batch_statistics(run.encoder, ranks):
-        run.train(source, out, progress and ranks.first)
+        with compiled(run.encoder.network, options.compile):
+            run.train(source, out, progress and ranks.first)
         run.refresh_statistics(source)
     encoder = run.encoder.cpu().eval()
     encoder.history = run.history
@@ -170,6 +176,17 @@ def _goes_on_from(start: Encoder, latents: int) -> Encoder:
     if start.latents != latents:
         raise ValueError(f"the encoder to start from has {start.latents} dimensions, not {latents}")
     return start.thawed()
+
+
+@contextmanager
+def compiled(network: nn.Module, wanted: bool = True) -> Iterator[None]:
+    """Let torch compile a network, in place, where it is first called within; names of weights stay as they are."""
+    if wanted:
+        network.compile()
+    try:
+        yield
+    finally:
+        network._compiled_call_impl = None
 
 
 class TrainingRun:

@@ -31,7 +31,7 @@ def result_of(folder: Path, figure: str) -> dict[str, Any]:
 
 
 def test_two_d_unrolls_every_mixing_and_a_second_run_reads_what_is_there(tmp_path: Path) -> None:
-    options = TwoD(**TINY, objectives=("lejepa", "slow-features"), training=MLP, out=tmp_path)
+    options = TwoD(**TINY, objectives=("lejepa", "slow-features"), training=MLP, coupling=COUPLING, out=tmp_path)
     results = two_d(options)
     result = result_of(tmp_path, "two-d")
     assert [cell["world"]["mixing"] for cell in result["cells"][::2]] == ["spiral", "banana", "sinusoid", "coupling"]

@@ -3,7 +3,7 @@
 import pytest
 import tyro
 
-from worldmodel.objectives import InfoNCE, LeJEPA, VICReg
+from worldmodel.objectives import InfoNCE, LeJEPA, VICReg, Whitening
 from worldmodel.scripts.identify import Command
 from worldmodel.scripts.identify_two_d import TwoD
 from worldmodel.scripts.objectives import synthetic_objective
@@ -26,6 +26,11 @@ def test_training_from_pixels_takes_any_objective(words: list[str], expected: ob
 
 def test_slow_features_are_not_trained() -> None:
     assert synthetic_objective("slow-features") is None and synthetic_objective("infonce") == InfoNCE(1.0)
+
+
+def test_little_whitening_is_for_encoders_that_cannot_shrink() -> None:
+    assert synthetic_objective("whitening", keeps_volumes=True) == Whitening(0.02)
+    assert synthetic_objective("whitening") == Whitening(0.5)
 
 
 def test_experiments_take_their_options_from_the_command_line() -> None:

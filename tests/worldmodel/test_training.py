@@ -1,5 +1,6 @@
 """Training on real frames, with tiny budgets."""
 
+import shutil
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -55,6 +56,15 @@ def test_torch_gets_its_threads_back(episodes: Episodes) -> None:
     before = torch.get_num_threads()
     fit(episodes, steps=1)
     assert torch.get_num_threads() == before
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("g++") is None, reason="torch compiles for CPUs with g++")
+def test_a_compiled_network_learns_the_same_and_comes_back_plain(episodes: Episodes) -> None:
+    plain, compiled = (fit(episodes, steps=4, compile=wanted) for wanted in (False, True))
+    assert list(plain.state_dict()) == list(compiled.state_dict()) and compiled.network._compiled_call_impl is None
+    frames = episodes.heldout.frames
+    assert np.abs(plain.encode(frames) - compiled.encode(frames)).max() < 0.1 * plain.encode(frames).std()
 
 
 @pytest.mark.parametrize("coarse", [0.0, 0.3, 0.9], ids=["one lag", "in the second part", "in the first part"])
