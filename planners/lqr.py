@@ -79,9 +79,10 @@ def unseen_modes(A: np.ndarray, C: np.ndarray) -> list[str]:
     modes decay at once and may be unseen.
     """
     unseen = []
-    for mode in np.linalg.eigvals(A):
+    modes = np.linalg.eigvals(A)
+    for mode in modes[np.abs(modes) >= 1 - 1e-9]:
         sigma = np.linalg.svd(np.vstack([mode * np.eye(len(A)) - A, C]), compute_uv=False)
-        if abs(mode) >= 1 - 1e-9 and sigma[-1] <= 1e-9 * sigma[0]:
+        if sigma[-1] <= 1e-9 * sigma[0]:
             unseen.append(f"{mode.real:.4g}{mode.imag:+.4g}i" if mode.imag else f"{mode.real:.4g}")
     return unseen
 

@@ -97,15 +97,12 @@ def _doubled(first: int, last: int) -> tuple[int, ...]:
 
 def _collect(frames: int, setting: Setting) -> Call:
     out = setting.folder / f"collect-{frames}"
-    explorer = LatentOU(0.8)
-    return lambda: collect(
-        "reacher", explorer, frames, out, seed=setting.seed, processes=0, mode="overwrite", progress=False
-    )
+    return lambda: collect("reacher", LatentOU(0.8), frames, out, seed=setting.seed, mode="overwrite", progress=False)
 
 
 def _load(frames: int, setting: Setting) -> Call:
     out = setting.folder / f"load-{frames}"
-    collect("reacher", LatentOU(0.8), frames, out, seed=setting.seed, processes=0, progress=False)
+    collect("reacher", LatentOU(0.8), frames, out, seed=setting.seed, progress=False)
     return lambda: load_episodes(out)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from worldmodel.devices import sent
 from worldmodel.episodes import Episodes
 from worldmodel.pairs import mixed_pairs, pair_indices
 from worldmodel.ranks import Ranks
@@ -98,8 +99,7 @@ class HeldPairs:
         chances = None if self.weights is None else self.weights[first]
         for batch in drawn_batches(len(first), size, self.seed, done, end, chances):
             rows = batch[mine]
-            pairs = torch.from_numpy(np.concatenate([first[rows], second[rows]]))
-            yield self._frames[pairs.to(self.device)]
+            yield self._frames[sent(np.concatenate([first[rows], second[rows]]), self.device)]
 
     def first_frames(self, lag: int, most: int = 16_384, size: int = 512) -> Iterator[Tensor]:
         """Yield this process's share of batches of first frames of pairs, in random order."""
@@ -108,7 +108,7 @@ class HeldPairs:
         mine = self.ranks.share(size)
         order = np.random.default_rng([self.seed, 1]).permutation(starts)[:most]
         for first in range(0, len(order) - size + 1, size):
-            yield self._frames[torch.from_numpy(order[first : first + size][mine]).to(self.device)]
+            yield self._frames[sent(order[first : first + size][mine], self.device)]
 
 
 def drawn_batches(

@@ -72,12 +72,14 @@ class LeJEPA:
 def whitened(views: Tensor, floor: float = 1e-5) -> Tensor:
     """Centre and whiten all views together: (V, B, m) to (V, B, m) with mean 0 and covariance I.
 
-    ``floor`` is added to the variances, so that a collapsed embedding stays finite.
+    ``floor`` is added to the variances, so that a collapsed embedding stays finite. Where the covariance cannot be
+    factored the result is NaN: raising an error would have to wait for a GPU at every step.
     """
     pooled = views.reshape(-1, views.shape[-1])
     centred = pooled - pooled.mean(0)
     identity = torch.eye(views.shape[-1], dtype=views.dtype, device=views.device)
-    factor = torch.linalg.cholesky(centred.T @ centred / len(centred) + floor * identity)
+    factor, failed = torch.linalg.cholesky_ex(centred.T @ centred / len(centred) + floor * identity)
+    factor = factor.masked_fill(failed > 0, torch.nan)
     return torch.linalg.solve_triangular(factor, centred.T, upper=False).T.reshape(views.shape)
 
 

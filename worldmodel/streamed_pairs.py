@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from worldmodel.batches import checksum
+from worldmodel.devices import sent
 from worldmodel.pairs import mixed_pairs
 from worldmodel.ranks import Ranks
 from worldmodel.streaming import StreamedEpisodes
@@ -57,7 +58,7 @@ class StreamedPairs:
         device: torch.device | str = "cpu",
         ranks: Ranks = Ranks(),  # noqa: B008 (frozen)
     ) -> None:
-        self.episodes, self.seed, self.device, self.ranks = episodes, seed, device, ranks
+        self.episodes, self.seed, self.device, self.ranks = episodes, seed, torch.device(device), ranks
         self.offsets = _offsets(episodes.lengths_of(episodes.train_episodes))
 
     @property
@@ -90,7 +91,7 @@ class StreamedPairs:
                     parts.append(now.frames[np.stack([now.first[part], now.second[part]])])
                     begin = now.begin + part.stop
                 views = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
-                yield torch.from_numpy(views).flatten(0, 1).to(self.device)
+                yield sent(views, self.device).flatten(0, 1)
 
     def first_frames(self, lag: int, most: int = 16_384, size: int = 512) -> Iterator[Tensor]:
         """Yield this process's share of batches of first frames of pairs, those that training met first."""

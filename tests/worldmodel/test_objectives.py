@@ -37,6 +37,11 @@ def test_whitening_leaves_mean_zero_and_covariance_one() -> None:
     torch.testing.assert_close(torch.cov(pooled.T, correction=0), torch.eye(3).double())
 
 
+def test_what_cannot_be_whitened_is_nan_and_no_error() -> None:
+    constant = torch.ones(2, 8, 3)
+    assert whitened(constant, floor=0.0).isnan().all() and whitened(constant).isfinite().all()
+
+
 def test_a_quadratic_mode_is_aligned_worse_than_a_linear_one() -> None:
     views = pairs(0.9, n=50_000)
     hermite = torch.stack([views[..., 0], (views[..., 1] ** 2 - 1) / math.sqrt(2)], dim=-1)

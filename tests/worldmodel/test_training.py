@@ -11,7 +11,7 @@ import torch
 from interrupted import interrupted
 
 from worldmodel.agents import LatentOU, collect
-from worldmodel.batches import drawn_batches
+from worldmodel.batches import HeldPairs, drawn_batches
 from worldmodel.checkpoints import load_checkpoint
 from worldmodel.datacard import IDENTITY, describe
 from worldmodel.encoder import Encoder
@@ -19,7 +19,7 @@ from worldmodel.episodes import Episodes
 from worldmodel.history import CollapseWarning, LocalOptimumWarning, TrainingHistory, spread_of
 from worldmodel.identifiability import certify, identifiability
 from worldmodel.objectives import LeJEPA, ObjectiveValue
-from worldmodel.training import TrainingError, TrainingOptions, fit_encoder
+from worldmodel.training import TrainingError, TrainingOptions, TrainingRun, fit_encoder
 
 TINY = TrainingOptions(steps=12, batch_size=32, channels=(8, 8, 8, 8, 8), checkpoint_seconds=0.0)
 
@@ -56,6 +56,20 @@ def test_torch_gets_its_threads_back(episodes: Episodes) -> None:
     before = torch.get_num_threads()
     fit(episodes, steps=1)
     assert torch.get_num_threads() == before
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_the_host_never_waits_for_the_gpu(episodes: Episodes) -> None:
+    cuda = torch.device("cuda")
+    batches = HeldPairs(episodes.train, 0, cuda).batches((1,), 32, 0, 8)
+    run = TrainingRun(Encoder(2), LeJEPA(), TINY, 0.9, 0, cuda, "test")
+    run.encoder.train()
+    for step in range(8):
+        torch.cuda.set_sync_debug_mode("error" if step > 2 else "default")  # the first steps set things up
+        try:
+            run.update(next(batches), 32)
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
 
 
 @pytest.mark.slow
