@@ -1,4 +1,4 @@
-"""Every line of the README runs."""
+"""Every line of the README runs, and the commands of the other pages are understood."""
 
 import re
 import shlex
@@ -13,7 +13,12 @@ import tyro
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
-COMMANDS = re.findall(r"^(?:python|torchrun --nproc-per-node 2) (scripts/\w+\.py.*?)(?:\s+#.*)?$", README, re.MULTILINE)
+PAGES = "\n".join([README, *(page.read_text() for page in sorted((ROOT / "docs").glob("*.md")))])
+COMMANDS = re.findall(
+    r"^(?:python|torchrun --nproc-per-node 2|accelerate launch) (scripts/\w+\.py.*?)(?:\s+#.*)?$",
+    re.sub(r"\s*\\\n\s*", " ", PAGES),
+    re.MULTILINE,
+)
 
 
 def test_its_code_runs_from_top_to_bottom(tmp_path: Path) -> None:
@@ -22,17 +27,18 @@ def test_its_code_runs_from_top_to_bottom(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_its_commands_are_understood(command: str) -> None:
+@pytest.mark.parametrize("command", sorted(set(COMMANDS)))
+def test_the_commands_are_understood(command: str) -> None:
     script, *arguments = shlex.split(command)
     main = import_module(f"worldmodel.scripts.{Path(script).stem}").main
     (options,) = (hint for name, hint in get_type_hints(main, include_extras=True).items() if name != "return")
     tyro.cli(options, args=arguments, prog=script)  # ends the process when it does not know an option
 
 
-def test_its_pictures_are_there() -> None:
-    for picture in re.findall(r"!\[.*?\]\((.*?)\)", README):
-        assert (ROOT / picture).is_file(), picture
+@pytest.mark.parametrize("page", [ROOT / "README.md", *(ROOT / "docs").glob("*.md")], ids=lambda page: page.name)
+def test_pictures_and_links_within_the_project_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", page.read_text()):
+        assert (page.parent / target).exists(), target
 
 
 def test_its_make_targets_exist() -> None:
