@@ -133,7 +133,7 @@ def our_ways(options: Train, device: torch.device, pairs: Pairs) -> dict[str, Ca
     run.encoder.train()
 
     def measure(threads: AbstractContextManager[None], compile: bool = False) -> float:
-        with threads, compiled(run.encoder.network, compile):
+        with threads, compiled(run.encoder, compile):
             return milliseconds(lambda: run.update(pairs.draw(), options.batch_size)[1], options.steps)
 
     ways = {OURS: lambda: measure(one_core_spared())}

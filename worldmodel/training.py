@@ -140,7 +140,7 @@ def fit_encoder(
         run.resume(out)
     out = out if ranks.first else None  # one process writes
     with one_core_spared(), whole_batch_statistics(run.encoder, ranks):
-        with compiled(run.encoder.network, options.compile):
+        with compiled(run.encoder, options.compile):
             run.train(source, out, progress and ranks.first)
         run.refresh_statistics(source)
     encoder = run.encoder.cpu().eval()
@@ -179,14 +179,14 @@ def _goes_on_from(start: Encoder, latents: int) -> Encoder:
 
 
 @contextmanager
-def compiled(network: nn.Module, wanted: bool = True) -> Iterator[None]:
-    """Let torch compile a network, in place, where it is first called within; names of weights stay as they are."""
+def compiled(module: nn.Module, wanted: bool = True) -> Iterator[None]:
+    """Let torch compile a module, in place, when it is first called within; names of weights stay as they are."""
     if wanted:
-        network.compile()
+        module.compile()
     try:
         yield
     finally:
-        network._compiled_call_impl = None
+        module._compiled_call_impl = None
 
 
 class TrainingRun:
