@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from matplotlib.figure import Figure
 
-from worldmodel.figures import EMBEDDING, FAINT, ORACLE
+from worldmodel.figures import EMBEDDING, ORACLE
 from worldmodel.intervals import Interval
 from worldmodel.objectives import LeJEPA, Objective
 from worldmodel.scripts import cli
@@ -117,7 +117,6 @@ def _figure(r2: dict[tuple[int, str], Interval]) -> Figure:
         axis.plot(sizes, np.maximum(lost, 1e-9), "o-", color=colour, label=name)
         if name in PUBLISHED:
             axis.plot(_SIZES, 1 - np.array(PUBLISHED[name]), "x:", color=colour, alpha=0.6, label=f"{name}, published")
-    axis.axhline(1e-3, color=FAINT, lw=0.8)
     axis.set_xscale("log", base=2)
     axis.set(yscale="log", xlabel="latents N", ylabel="1 - R² (h → z)", title="What linear maps of h miss of z")
     axis.legend(frameon=False, fontsize=8)

@@ -4,7 +4,6 @@ import copy
 from collections.abc import Sequence
 from contextlib import redirect_stdout
 from io import StringIO
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -21,7 +20,6 @@ from worldmodel.folding import Folding
 if TYPE_CHECKING:
     from worldmodel.history import TrainingHistory
 
-_CENTRE = 128  # uint8 ^ 128, read as int8, is the value less 128
 _STRIDE = 16  # the stem divides height and width by 4, two later convolutions by 2 each
 
 
@@ -71,7 +69,7 @@ class Encoder(nn.Module, PyTorchModelHubMixin, tags=["world-model", "lejepa"]):
         features = channels[-1] * (height // _STRIDE) * (width // _STRIDE)
         self.network = nn.Sequential(
             *layers,
-            _Flatten(),
+            nn.Flatten(),
             *_hidden(features, hidden),
             *_hidden(hidden, hidden),
             nn.Linear(hidden, latents),
@@ -84,21 +82,17 @@ class Encoder(nn.Module, PyTorchModelHubMixin, tags=["world-model", "lejepa"]):
         """Embed frames: uint8 (B, H, W, 3) or (B, 3, H, W) to float32 (B, m)."""
         pixels = channels_first(frames, self.frame_size)
         dtype = torch.bfloat16 if torch.is_autocast_enabled(frames.device.type) else self.pixel_mean.dtype
-        # exact in bfloat16; a (B, H, W, 3) batch is channels-last memory already, so nothing is copied twice
-        centred = (pixels ^ _CENTRE).view(torch.int8).to(dtype=dtype, memory_format=torch.channels_last)
-        hidden = self._stem(centred)
-        for layer in islice(self.network, 1, None):
-            hidden = layer(hidden)
-        return hidden.float()
+        # uint8 is exact in bfloat16; a (B, H, W, 3) batch is channels-last memory already, so nothing is copied twice
+        pixels = pixels.to(dtype=dtype, memory_format=torch.channels_last)
+        return self.network(self._normalised(pixels)).float()
 
-    def _stem(self, centred: Tensor) -> Tensor:
-        """Convolve (pixels - mean) / std, given pixels - 128, by weights that normalise: no frame is written anew."""
-        stem, norm = self.network[0], self.network[1]
-        assert isinstance(stem, nn.Conv2d)
-        weight = stem.weight / self.pixel_std
-        shifting = weight.detach() if norm.training else weight  # statistics of the batch take its gradient away
-        bias = (shifting * (_CENTRE - self.pixel_mean)).sum((1, 2, 3))
-        return nn.functional.conv2d(centred, weight, bias, stem.stride)
+    def _normalised(self, pixels: Tensor) -> Tensor:
+        """Subtract the mean and divide by the deviation, along rows of pixels (ten times as fast as by channel)."""
+        mean, std = (
+            row.flatten().to(pixels.dtype).repeat(pixels.shape[3]) for row in (self.pixel_mean, self.pixel_std)
+        )
+        rows = pixels.permute(0, 2, 3, 1).flatten(2)
+        return ((rows - mean) / std).unflatten(2, (-1, 3)).permute(0, 3, 1, 2)
 
     def fit_normalisation(self, frames: np.ndarray) -> None:
         """Set mean and standard deviation per channel from uint8 frames (N, H, W, 3)."""
@@ -195,26 +189,6 @@ def check_frames(shape: tuple[int, ...], dtype: str, frame_size: tuple[int, int]
         raise ValueError(
             f"frames have the shape {shape}; this encoder takes (B, {height}, {width}, 3) or (B, 3, {height}, {width})"
         )
-
-
-class _Flatten(nn.Module):
-    """Flattens (B, C, H, W) to (B, C H W)."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Flatten."""
-        return _GradientChannelsLast.apply(x).flatten(1)
-
-
-class _GradientChannelsLast(torch.autograd.Function):
-    """Changes nothing, but hands gradients back in the memory order that convolutions work in, which is faster."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor) -> Tensor:
-        return x.view_as(x)
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Tensor:
-        return grad.contiguous(memory_format=torch.channels_last)
 
 
 def _unwrapped(name: str) -> str:

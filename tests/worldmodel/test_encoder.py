@@ -111,21 +111,3 @@ def test_encoding_changes_nothing_in_the_encoder(frames: np.ndarray) -> None:
 def test_a_size_that_does_not_divide_is_refused() -> None:
     with pytest.raises(ValueError, match="multiples of 16"):
         Encoder(frame_size=(60, 64))
-
-
-@pytest.mark.parametrize("mode", [True, False], ids=["training", "evaluation"])
-def test_values_and_gradients_are_those_of_frames_normalised_first(frames: np.ndarray, mode: bool) -> None:
-    torch.manual_seed(0)
-    encoder = Encoder(latents=2, channels=(4, 4, 4, 4, 4), hidden=8)
-    encoder.fit_normalisation(frames)
-    encoder.double().train(mode)
-    pixels = torch.from_numpy(frames)
-    normalised = (pixels.permute(0, 3, 1, 2).double() - encoder.pixel_mean) / encoder.pixel_std
-    results = []
-    for embed in (lambda: encoder(pixels), lambda: encoder.network(normalised)):
-        encoder.zero_grad()
-        h = embed()
-        (h * torch.arange(len(h))[:, None]).square().mean().backward()
-        results.append((h, torch.cat([parameter.grad.flatten() for parameter in encoder.parameters()])))
-    torch.testing.assert_close(results[0][0], results[1][0].float())
-    torch.testing.assert_close(results[0][1], results[1][1], rtol=1e-5, atol=1e-7 * float(results[1][1].abs().max()))
