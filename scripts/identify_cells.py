@@ -156,7 +156,12 @@ def _build(folder: Path, cell: Cell, device: str) -> None:
 
 
 def _trained(cell: Cell, objective: Objective, device: str) -> tuple[Encode, tuple[float, ...], float]:
-    run = fit_vectors(cell.world, cell.outputs, objective, cell.training, seed=cell.seed, device=device)
+    try:
+        run = fit_vectors(cell.world, cell.outputs, objective, cell.training, seed=cell.seed, device=device)
+    except RuntimeError as error:
+        of = cell.world
+        where = f"{cell.name}, {of.latents} latents, {of.mixing}, {of.law}, {of.pairs} pairs, seed {cell.seed}"
+        raise RuntimeError(f"{where}: {error}") from error
     return run.encode, run.losses, run.seconds
 
 

@@ -73,13 +73,17 @@ def whitened(views: Tensor, floor: float = 1e-5) -> Tensor:
     """Centre and whiten all views together: (V, B, m) to (V, B, m) with mean 0 and covariance I.
 
     ``floor`` is added to the variances, so that a collapsed embedding stays finite. Where the covariance cannot be
-    factored the result is NaN: raising an error would have to wait for a GPU at every step.
+    factored, since a few far values leave the rest to rounding, a thousandth of the mean variance is added, too. What
+    cannot be factored even then is NaN: raising an error would have to wait for a GPU at every step.
     """
     pooled = views.reshape(-1, views.shape[-1])
     centred = pooled - pooled.mean(0)
     identity = torch.eye(views.shape[-1], dtype=views.dtype, device=views.device)
-    factor, failed = torch.linalg.cholesky_ex(centred.T @ centred / len(centred) + floor * identity)
-    factor = factor.masked_fill(failed > 0, torch.nan)
+    covariance = centred.T @ centred / len(centred) + floor * identity
+    failed = torch.linalg.cholesky_ex(covariance.detach()).info > 0
+    more = torch.where(failed, 1e-3 * covariance.detach().diagonal().mean(), 0.0)
+    factor, info = torch.linalg.cholesky_ex(covariance + more * identity)
+    factor = factor.masked_fill(info > 0, torch.nan)
     return torch.linalg.solve_triangular(factor, centred.T, upper=False).T.reshape(views.shape)
 
 

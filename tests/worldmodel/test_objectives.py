@@ -42,6 +42,15 @@ def test_what_cannot_be_whitened_is_nan_and_no_error() -> None:
     assert whitened(constant, floor=0.0).isnan().all() and whitened(constant).isfinite().all()
 
 
+def test_one_far_value_does_not_end_whitening() -> None:
+    views = pairs(0.9, m=2, n=64).float()
+    views[0, 0] = torch.tensor([3e6, -3e6])
+    views.requires_grad_()
+    white = whitened(views)
+    white.square().mean().backward()
+    assert white.isfinite().all() and views.grad is not None and views.grad.isfinite().all()
+
+
 def test_a_quadratic_mode_is_aligned_worse_than_a_linear_one() -> None:
     views = pairs(0.9, n=50_000)
     hermite = torch.stack([views[..., 0], (views[..., 1] ** 2 - 1) / math.sqrt(2)], dim=-1)
