@@ -11,7 +11,7 @@ from typing import Any
 import tyro
 from rich.console import Console
 
-_LOG_WIDTH = 132  # columns, where output goes to a file or a pipe
+_LOG_WIDTH = 160  # columns, where output goes to a file or a pipe
 console = Console()
 if not console.is_terminal:
     console.width = _LOG_WIDTH
