@@ -86,7 +86,7 @@ def unrolled(results: list[CellResult], options: TwoD) -> Figure:
     shown = [result for result in results if result.cell.points]
     columns = ["latents z", "observations x", *(f"h by {name}" for name in options.objectives)]
     rows = len(options.mixings)
-    figure = Figure(figsize=(2.2 * len(columns), 2.3 * rows + 0.3), layout="constrained")
+    figure = Figure(figsize=(1.7 * len(columns), 1.8 * rows + 0.3), layout="constrained")
     axes = figure.subplots(rows, len(columns), squeeze=False)
     for row, mixing in zip(axes, options.mixings, strict=True):
         ours = [result for result in shown if result.cell.world.mixing == mixing]

@@ -46,13 +46,14 @@ def one_core_spared() -> Iterator[None]:
     The threads of an operation wait for each other. Where other work holds one of the cores, each of the hundreds of
     operations of a training step takes a time slice of the system (4 ms) instead of microseconds, whether the waiting
     threads spin or sleep: seen on two cores, 4000 to 5700 ms a step with two threads and 85 with one. On a machine that
-    does nothing else the second thread makes a step 1.4 times faster; who has one to himself can say so.
+    does nothing else the second thread makes a step 1.4 times faster; who has one to himself can say so. It never
+    gives more than torch has: workers that share the cores keep their one thread.
 
     Raises:
         ValueError: ``WORLDMODEL_THREADS`` is not a number of threads.
     """
     before = torch.get_num_threads()
-    torch.set_num_threads(_wanted_threads() or max(1, min(before, (os.cpu_count() or 1) - 1)))
+    torch.set_num_threads(max(1, min(before, _wanted_threads() or (os.cpu_count() or 1) - 1)))
     try:
         yield
     finally:

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from worldmodel.devices import one_core_spared
+from worldmodel.scripts.bench_turns import torch_threads
 
 
 def threads() -> int:
@@ -14,11 +15,18 @@ def threads() -> int:
 
 
 def test_one_core_is_left_to_others_unless_the_user_has_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = torch.get_num_threads()
-    monkeypatch.delenv("WORLDMODEL_THREADS", raising=False)
-    assert threads() == max(1, min(before, (os.cpu_count() or 1) - 1))
-    monkeypatch.setenv("WORLDMODEL_THREADS", "3")
-    assert threads() == 3 and torch.get_num_threads() == before
+    cores = os.cpu_count() or 1
+    with torch_threads(cores):
+        monkeypatch.delenv("WORLDMODEL_THREADS", raising=False)
+        assert threads() == max(1, cores - 1)
+        monkeypatch.setenv("WORLDMODEL_THREADS", str(cores))
+        assert threads() == cores == torch.get_num_threads()
+
+
+def test_a_worker_with_one_thread_keeps_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORLDMODEL_THREADS", "2")
+    with torch_threads(1):
+        assert threads() == 1
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "two", "1.5"])
