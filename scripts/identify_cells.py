@@ -16,12 +16,13 @@ from worldmodel.objectives import Objective
 from worldmodel.progress import progress_bar
 from worldmodel.slow_features import fit_slow_features
 from worldmodel.stages import run_stage
+from worldmodel.vector_encoders import VectorEncoder
 from worldmodel.vector_report import Encode, VectorReport, examine
-from worldmodel.vector_training import VectorTraining, fit_vectors
+from worldmodel.vector_training import VectorTraining, fit_vectors, judge, judge_latents
 from worldmodel.workers import HOURS, in_parallel
 from worldmodel.worlds import World
 
-_MEASUREMENT = 2  # raise it when what a cell measures changes: cells of before are then done again
+_MEASUREMENT = 3  # raise it when what a cell measures changes: cells of before are then done again
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,9 @@ class CellResult:
         cell: what decided it.
         report: how good the encoder is.
         losses: of all copies, when one was chosen; empty for slow features.
+        loss_above_latents: the loss of the trained encoder less that of z itself, on the same fresh batches of the
+            late size: below 0 the objective wants something else than z, above 0 training fell short. None where h
+            has another size than z, and for slow features.
         seconds: of training.
         steps_per_second: of training.
         folder: where ``points.npz`` lies, if points were asked for.
@@ -67,6 +71,7 @@ class CellResult:
     cell: Cell
     report: VectorReport
     losses: tuple[float, ...]
+    loss_above_latents: float | None
     seconds: float
     steps_per_second: float
     folder: Path
@@ -81,8 +86,8 @@ class CellResult:
             "seed": self.cell.seed,
             "training": asdict(self.cell.training),
         }
-        run = {"losses": self.losses, "seconds": self.seconds, "steps_per_second": self.steps_per_second}
-        return dict(to_plain(what | asdict(self.report) | run))
+        names = ("losses", "loss_above_latents", "seconds", "steps_per_second")
+        return dict(to_plain(what | asdict(self.report) | {name: getattr(self, name) for name in names}))
 
     def points(self) -> dict[str, np.ndarray]:
         """Return ``z``, ``x`` and ``h``, each (points, dimensions)."""
@@ -132,8 +137,8 @@ def run_cell(root: Path, cell: Cell, device: str) -> CellResult:
     kept = json.loads((stage.folder / "result.json").read_text())
     report: dict[str, Any] = kept["report"]
     report["energy"] = None if report["energy"] is None else tuple(report["energy"])
-    losses = tuple(kept["losses"])
-    return CellResult(cell, VectorReport(**report), losses, kept["seconds"], kept["steps_per_second"], stage.folder)
+    rest = {name: kept[name] for name in ("loss_above_latents", "seconds", "steps_per_second")}
+    return CellResult(cell, VectorReport(**report), tuple(kept["losses"]), **rest, folder=stage.folder)
 
 
 def _key(cell: Cell) -> dict[str, Any]:
@@ -142,7 +147,7 @@ def _key(cell: Cell) -> dict[str, Any]:
 
 
 def _build(folder: Path, cell: Cell, device: str) -> None:
-    encode, losses, seconds = _slow(cell) if cell.objective is None else _trained(cell, cell.objective, device)
+    encode, run = _slow(cell) if cell.objective is None else _trained(cell, cell.objective, device)
     report = examine(encode, cell.world, cell.count, cell.seed)
     if cell.points:
         z = cell.world.draw_pairs(cell.points, torch.Generator().manual_seed(cell.seed), torch.float64)[0]
@@ -150,22 +155,34 @@ def _build(folder: Path, cell: Cell, device: str) -> None:
         kept = {"z": z.numpy(), "x": x, "h": encode(x)}
         small = {name: value.astype(np.float32) for name, value in kept.items()}
         write_whole(folder / "points.npz", lambda path: np.savez_compressed(path, **small))  # type: ignore[arg-type]
-    steps = cell.training.steps / seconds if losses else None
-    result = {"report": asdict(report), "losses": losses, "seconds": seconds, "steps_per_second": steps or 0.0}
-    write_json(folder / "result.json", to_plain(result))
+    write_json(folder / "result.json", to_plain({"report": asdict(report)} | run))
 
 
-def _trained(cell: Cell, objective: Objective, device: str) -> tuple[Encode, tuple[float, ...], float]:
+def _trained(cell: Cell, objective: Objective, device: str) -> tuple[Encode, dict[str, Any]]:
     try:
         run = fit_vectors(cell.world, cell.outputs, objective, cell.training, seed=cell.seed, device=device)
     except RuntimeError as error:
         of = cell.world
         where = f"{cell.name}, {of.latents} latents, {of.mixing}, {of.law}, {of.pairs} pairs, seed {cell.seed}"
         raise RuntimeError(f"{where}: {error}") from error
-    return run.encode, run.losses, run.seconds
+    return run.encode, {
+        "losses": run.losses,
+        "loss_above_latents": _above_latents(cell, objective, run.encoder, device),
+        "seconds": run.seconds,
+        "steps_per_second": cell.training.steps / run.seconds,
+    }
 
 
-def _slow(cell: Cell) -> tuple[Encode, tuple[float, ...], float]:
+def _above_latents(cell: Cell, objective: Objective, encoder: VectorEncoder, device: str) -> float | None:
+    if cell.outputs != cell.world.latents:
+        return None
+    batch = cell.training.late_batch
+    reached = judge(encoder, cell.world, objective, batch, cell.seed, device)[0]
+    return reached - judge_latents(cell.world, objective, batch, cell.seed, device)
+
+
+def _slow(cell: Cell) -> tuple[Encode, dict[str, Any]]:
     generator = torch.Generator().manual_seed(cell.seed)
+    run = {"losses": (), "loss_above_latents": None, "seconds": 0.0, "steps_per_second": 0.0}
     views = cell.world.observe(cell.world.draw_pairs(100_000, generator, torch.float64)).numpy()
-    return fit_slow_features(views[0], views[1], cell.outputs, cell.degree).encode, (), 0.0
+    return fit_slow_features(views[0], views[1], cell.outputs, cell.degree).encode, run

@@ -43,15 +43,7 @@ def dimension(options: Dimension) -> list[CellResult]:
     """Run the experiment, and leave the table, the figure and ``result.json``."""
     folder = cli.run_folder(options.out, "identify-dimension")
     cells = [
-        Cell(
-            name,
-            World(options.latents, "coupling", rho=options.rho, seed=seed),
-            m,
-            synthetic_objective(name),
-            options.training,
-            seed,
-            options.count,
-        )
+        _cell(options, name, m, World(options.latents, "coupling", rho=options.rho, seed=seed))
         for name in options.objectives
         for m in options.outputs
         for seed in options.all_seeds
@@ -86,6 +78,11 @@ def dimension(options: Dimension) -> list[CellResult]:
         )
     leave(folder, "dimension", options, results, {"slowest_alignment": best}, _figure(results, options), table)
     return results
+
+
+def _cell(options: Dimension, name: ObjectiveName, outputs: int, world: World) -> Cell:
+    objective = synthetic_objective(name, world.correlation)
+    return Cell(name, world, outputs, objective, options.training, world.seed, options.count)
 
 
 def slowest_alignment(latents: int, outputs: int, correlation: float) -> float:

@@ -51,15 +51,7 @@ def gennorm(options: GenNorm) -> list[CellResult]:
     folder = cli.run_folder(options.out, "identify-gennorm")
     predicted = {kind: {alpha: predict(kind, alpha, options) for alpha in options.alphas} for kind in options.pairs}
     cells = [
-        Cell(
-            name,
-            _world(options, kind, alpha, seed),
-            2,
-            synthetic_objective(name),
-            options.training,
-            seed,
-            options.count,
-        )
+        _cell(options, name, _world(options, kind, alpha, seed))
         for kind in options.pairs
         for alpha in options.alphas
         for name in options.objectives
@@ -92,6 +84,11 @@ def gennorm(options: GenNorm) -> list[CellResult]:
     curves = {kind: _curves(kind, options) for kind in options.pairs}
     leave(folder, "gennorm", options, results, {"predicted": predicted, "curves": curves}, _figure(r2, curves), table)
     return results
+
+
+def _cell(options: GenNorm, name: ObjectiveName, world: World) -> Cell:
+    objective = synthetic_objective(name, world.correlation)
+    return Cell(name, world, world.latents, objective, options.training, world.seed, options.count)
 
 
 def _world(options: GenNorm, kind: PairKind, alpha: float, seed: int) -> World:

@@ -76,7 +76,7 @@ def two_d(options: TwoD) -> list[CellResult]:
 def _cell(options: TwoD, mixing: MixingName, name: ObjectiveName, seed: int) -> Cell:
     world = World(mixing=mixing, rho=options.rho, seed=seed)
     training = options.coupling if mixing == "coupling" else options.training
-    objective = synthetic_objective(name, keeps_volumes=training.encoder == "coupling")
+    objective = synthetic_objective(name, world.correlation, keeps_volumes=training.encoder == "coupling")
     points = 4000 if seed == options.seed else 0
     return Cell(name, world, 2, objective, training, seed, options.count, points)
 

@@ -1,5 +1,6 @@
 """Objectives: pure functions of the embeddings of a batch of pairs, free of logging and devices."""
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -155,12 +156,35 @@ class InfoNCE:
         loss = E‖h' - h‖² / 2σ²  +  mean of log Σ_j exp(-‖h_i - h'_j‖² / 2σ²) over rows i, and over columns
 
     (van den Oord et al., arXiv 1807.03748; with this kernel in Klindt, LeCun, Balestriero, arXiv 2605.26379.)
+    An encoder that can choose its scale makes the kernel as wide as it needs; for one that cannot, such as a coupling,
+    :meth:`matched` chooses it.
 
     Attributes:
         sigma: σ, in the embedding's unit.
     """
 
     sigma: float = 1.0
+
+    @classmethod
+    def matched(cls, correlation: float) -> "InfoNCE":
+        """Return the objective whose best linear embedding of Gaussian latents of variance 1 has variance 1, too.
+
+        In large batches h = z costs, per latent and with s = 1/σ²,
+
+            s (1 - ρ) - log(1 + s) / 2 - s / 2(1 + s),
+
+        which is least where u = 1/(1 + s) solves u² + u = 2(1 - ρ).
+
+        Args:
+            correlation: ρ of the two views, between 0 and 1.
+
+        >>> round(InfoNCE.matched(0.9025).sigma, 3)
+        0.448
+        """
+        if not 0 < correlation < 1:
+            raise ValueError(f"the views' correlation is {correlation}; it must lie between 0 and 1")
+        u = (math.sqrt(1 + 8 * (1 - correlation)) - 1) / 2
+        return cls(math.sqrt(u / (1 - u)))
 
     def __post_init__(self) -> None:
         if not self.sigma > 0:

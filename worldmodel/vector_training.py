@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from worldmodel.devices import one_core_spared
 from worldmodel.objectives import Objective
 from worldmodel.progress import progress_bar
-from worldmodel.vector_encoders import CouplingEncoder, MLPEncoder, one_copy
+from worldmodel.vector_encoders import CouplingEncoder, MLPEncoder, VectorEncoder, one_copy
 from worldmodel.worlds import World
 
 _JUDGED = 64  # batches that the loss of a copy is averaged over
@@ -121,7 +121,7 @@ def fit_vectors(
     with one_core_spared(), progress_bar("training", options.steps, progress) as advance:
         for step in range(options.steps):
             if step == held:
-                losses = judge(encoder, world, objective, options.batch_size, seed)
+                losses = judge(encoder, world, objective, options.batch_size, seed, device)
                 encoder, optimiser = one_copy(encoder, optimiser, _least(losses))
             optimiser.param_groups[0]["lr"] = options.rate(step)
             batch = options.batch_size if step < held else options.late_batch
@@ -147,7 +147,9 @@ def new_encoder(world: World, outputs: int, options: VectorTraining, generator: 
     return CouplingEncoder(outputs, options.copies, world.layers, generator)
 
 
-def losses_of(encoder: nn.Module, world: World, objective: Objective, batch: int, generator: torch.Generator) -> Tensor:
+def losses_of(
+    encoder: VectorEncoder, world: World, objective: Objective, batch: int, generator: torch.Generator
+) -> Tensor:
     """Score every copy on one fresh batch: losses (K,)."""
     views = world.observe(world.draw_pairs(batch, generator))
     h = encoder(views.reshape(2 * batch, -1))
@@ -156,13 +158,29 @@ def losses_of(encoder: nn.Module, world: World, objective: Objective, batch: int
 
 @torch.no_grad()
 def judge(
-    encoder: nn.Module, world: World, objective: Objective, batch: int, seed: int, batches: int = _JUDGED
+    encoder: VectorEncoder,
+    world: World,
+    objective: Objective,
+    batch: int,
+    seed: int,
+    device: torch.device | str = "cpu",
+    batches: int = _JUDGED,
 ) -> tuple[float, ...]:
     """Average the loss of every copy over fresh batches, which are the same for all."""
-    device = next(encoder.parameters()).device
     generator = torch.Generator(device).manual_seed(seed + 1_000_003)
     losses = [losses_of(encoder, world, objective, batch, generator) for _ in range(batches)]
     return tuple(torch.stack(losses).double().mean(0).tolist())
+
+
+def judge_latents(
+    world: World, objective: Objective, batch: int, seed: int, device: torch.device | str = "cpu"
+) -> float:
+    """Average the loss of the latents themselves over the batches that :func:`judge` takes.
+
+    An encoder with a lower loss shows that the objective wants something else than z, one with a higher loss that
+    training has not reached what it wants.
+    """
+    return judge(lambda x: world.mix.inverse(x)[None], world, objective, batch, seed, device)[0]
 
 
 def _least(losses: tuple[float, ...]) -> int:

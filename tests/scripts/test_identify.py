@@ -14,7 +14,7 @@ from worldmodel.scripts.identify_dimension import Dimension, dimension, slowest_
 from worldmodel.scripts.identify_gennorm import GenNorm, gennorm, predict
 from worldmodel.scripts.identify_scaling import Scaling, published, scaling
 from worldmodel.scripts.identify_two_d import TwoD, two_d
-from worldmodel.scripts.objectives import synthetic_objective
+from worldmodel.scripts.objectives import ObjectiveName, synthetic_objective
 from worldmodel.vector_training import VectorTraining
 from worldmodel.worlds import World
 
@@ -72,7 +72,8 @@ def test_dimension_says_what_the_slowest_functions_align_to(tmp_path: Path) -> N
 
 
 def test_another_objective_is_another_cell(tmp_path: Path) -> None:
-    cells = [Cell(name, World(), 2, synthetic_objective(name), MLP, 0, 200) for name in ("whitening", "barlow-twins")]
+    names: tuple[ObjectiveName, ...] = ("whitening", "barlow-twins")
+    cells = [Cell(name, World(), 2, synthetic_objective(name, 0.9), MLP, 0, 200) for name in names]
     folders = {run_cell(tmp_path, cell, "cpu").folder for cell in cells}
     assert len(folders) == 2
 

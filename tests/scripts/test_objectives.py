@@ -25,12 +25,12 @@ def test_training_from_pixels_takes_any_objective(words: list[str], expected: ob
 
 
 def test_slow_features_are_not_trained() -> None:
-    assert synthetic_objective("slow-features") is None and synthetic_objective("infonce") == InfoNCE(1.0)
+    assert synthetic_objective("slow-features", 0.9) is None and synthetic_objective("infonce", 0.9) == InfoNCE(1.0)
 
 
 def test_little_whitening_is_for_encoders_that_cannot_shrink() -> None:
-    assert synthetic_objective("whitening", keeps_volumes=True) == Whitening(0.02)
-    assert synthetic_objective("whitening") == Whitening(0.5)
+    assert synthetic_objective("whitening", 0.9, keeps_volumes=True) == Whitening(0.02)
+    assert synthetic_objective("whitening", 0.9) == Whitening(0.5)
 
 
 def test_experiments_take_their_options_from_the_command_line() -> None:

@@ -115,6 +115,17 @@ def test_infonce_is_the_cross_entropy_of_finding_the_partner() -> None:
     assert float(InfoNCE()(torch.zeros(2, 32, 3), GENERATOR).loss) == pytest.approx(math.log(32))
 
 
+def test_a_matched_kernel_makes_the_latents_their_own_best_scale() -> None:
+    views, matched = pairs(0.9, n=4000, m=1), InfoNCE.matched(0.9)
+    losses = {scale: float(matched(scale * views, GENERATOR).loss) for scale in (0.8, 0.9, 1.0, 1.1, 1.2)}
+    assert min(losses, key=lambda scale: losses[scale]) == 1.0
+    s = 1 / matched.sigma**2
+    expected = s * (1 - 0.9) - math.log(1 + s) / 2 - s / (2 * (1 + s)) + math.log(4000)
+    assert losses[1.0] == pytest.approx(expected, abs=0.05)
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        InfoNCE.matched(1.0)
+
+
 def test_barlow_twins_is_blind_to_scale_and_has_its_known_value_at_the_latents() -> None:
     views = pairs(0.8, n=50_000, m=3)
     value = BarlowTwins()(views * torch.tensor([1.0, 5.0, 0.2]), GENERATOR)

@@ -4,10 +4,10 @@ import torch
 
 from worldmodel.certificate import bound_of_pairs
 from worldmodel.mixings import Coupling
-from worldmodel.objectives import LeJEPA, Whitening
+from worldmodel.objectives import InfoNCE, LeJEPA, Whitening
 from worldmodel.vector_encoders import CouplingEncoder, MLPEncoder
 from worldmodel.vector_report import examine
-from worldmodel.vector_training import VectorTraining, fit_vectors, judge
+from worldmodel.vector_training import VectorTraining, fit_vectors, judge, judge_latents
 from worldmodel.worlds import World
 
 QUICK = VectorTraining(steps=40, batch_size=64, late_batch=64, copies=2, hidden=16, layers=2)
@@ -89,6 +89,24 @@ def test_judging_gives_every_copy_the_same_data() -> None:
     encoder = MLPEncoder(2, 2, copies=1, hidden=8, layers=1, generator=torch.Generator().manual_seed(0))
     first, second = (judge(encoder, world, Whitening(), 32, seed=0, batches=3) for _ in range(2))
     assert first == second and len(first) == 1
+
+
+def test_an_encoder_that_is_the_inverse_costs_what_the_latents_cost() -> None:
+    world = World(3, "coupling")
+    encoder = CouplingEncoder(3, copies=1, layers=4, generator=torch.Generator().manual_seed(0))
+    for mine, theirs in zip(encoder.weights, world.mix.weights, strict=True):  # type: ignore[attr-defined]
+        mine.data = theirs[None].float()
+    for objective in (LeJEPA(slices=8), InfoNCE()):
+        assert judge(encoder, world, objective, 64, 1)[0] == pytest.approx(judge_latents(world, objective, 64, 1))
+
+
+@pytest.mark.parametrize("objective", [InfoNCE(1.0), InfoNCE.matched(0.9025)])
+def test_a_kernel_too_wide_prefers_bent_latents_and_a_matched_one_does_not(objective: InfoNCE) -> None:
+    world, options = World(mixing="coupling"), VectorTraining(steps=800, copies=3, lr=3e-2, encoder="coupling")
+    run = fit_vectors(world, 2, objective, options)
+    r2 = examine(run.encode, world, count=2000).r2_hz
+    above = judge(run.encoder, world, objective, 256, 0)[0] - judge_latents(world, objective, 256, 0)
+    assert r2 < 0.96 and above < -0.005 if objective.sigma == 1 else r2 > 0.999 and abs(above) < 0.005
 
 
 def test_bad_options_are_refused_before_any_work() -> None:
