@@ -88,18 +88,25 @@ def plain_table(table: Table) -> list[dict[str, str]]:
     return [{name: str(cells[row]) for name, cells in columns} for row in range(table.row_count)]
 
 
-def r2_text(value: float) -> str:
-    """Write an R² with six digits where it is high, never rounded up.
+def r2_text(value: float, digits: int | None = None) -> str:
+    """Write an R², never rounded up, with as many digits as asked for: by default six where it is high, else three.
 
     >>> r2_text(0.9999989), r2_text(0.9507)
     ('0.999998', '0.950')
     """
-    digits = 6 if value > 0.99 else 3
+    digits = _digits(value) if digits is None else digits
     return f"{np.floor(value * 10**digits) / 10**digits:.{digits}f}"
 
 
-def interval_text(interval: Interval, write: Callable[[float], str] = r2_text) -> str:
-    """Write a mean, with its interval where it is known."""
+def interval_text(interval: Interval) -> str:
+    """Write a mean R², with its interval where it is known, in as many digits as suit the mean."""
     if not np.isfinite(interval.low):
-        return write(interval.mean)
-    return f"{write(interval.mean)} [{write(interval.low)}, {write(min(interval.high, 1.0))}]"
+        return r2_text(interval.mean)
+    mean, low, high = (
+        r2_text(value, _digits(interval.mean)) for value in (interval.mean, interval.low, min(interval.high, 1.0))
+    )
+    return f"{mean} [{low}, {high}]"
+
+
+def _digits(value: float) -> int:
+    return 6 if value > 0.99 else 3

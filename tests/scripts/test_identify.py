@@ -81,7 +81,8 @@ def test_another_objective_is_another_cell(tmp_path: Path) -> None:
 def test_numbers_are_written_with_their_nines_and_never_rounded_up() -> None:
     assert r2_text(0.99999789) == "0.999997" and r2_text(1.0) == "1.000000"
     assert r2_text(0.95069) == "0.950" and r2_text(-0.2) == "-0.200"
-    assert interval_text(Interval(0.95, 0.9, 1.2)) == "0.950 [0.900, 1.000000]"
+    assert interval_text(Interval(0.95, 0.9, 1.2)) == "0.950 [0.900, 1.000]"
+    assert interval_text(Interval(0.9999, 0.5, 0.99999)) == "0.999900 [0.500000, 0.999990]"
     assert interval_text(Interval(0.95, -float("inf"), float("inf"))) == "0.950"
 
 
