@@ -67,7 +67,7 @@ def identify(options: Identify) -> list[StepRate]:
     with torch_threads(options.threads):
         rates = [_rates(latents, options) for latents in options.latents]
     table = new_table(
-        f"training steps per second: {options.batch_size} pairs, 17 knots, 256 slices, {options.threads} threads",
+        f"training steps per second: {options.batch_size} pairs, 17 knots, 256 slices, threads: {options.threads}",
         "N",
         ("published loop", "range", "ours", "range", "x faster", "range"),
     )

@@ -53,6 +53,11 @@ class Common:
         """The seeds."""
         return range(self.seed, self.seed + self.seeds)
 
+    @property
+    def over_seeds(self) -> str:
+        """What the numbers of a table are taken over, for its title."""
+        return "1 seed" if self.seeds == 1 else f"{self.seeds} seeds, 95% intervals"
+
 
 def summary(
     results: Iterable[CellResult], by: Callable[[CellResult], Any], of: Callable[[CellResult], float | None]

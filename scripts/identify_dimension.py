@@ -60,7 +60,7 @@ def dimension(options: Dimension) -> list[CellResult]:
     correlation = World(rho=options.rho).correlation
     best = {m: slowest_alignment(options.latents, m, correlation) for m in options.outputs}
     table = new_table(
-        f"{options.latents} latents, m coordinates of h, {options.seeds} seeds, 95% intervals",
+        f"{options.latents} latents, m coordinates of h, {options.over_seeds}",
         "objective",
         ("m", "R² h → z", "m / n", "R² z → h", "W_nl", "alignment", "of the m slowest"),
     )

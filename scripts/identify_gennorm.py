@@ -65,7 +65,7 @@ def gennorm(options: GenNorm) -> list[CellResult]:
     r2 = summary(results, by, lambda r: r.report.r2_hz)
     grid = summary(results, by, lambda r: r.report.r2_grid)
     table = new_table(
-        f"R² h → z of generalised-normal latents, {options.mixing}, {options.seeds} seeds, 95% intervals",
+        f"R² h → z of generalised-normal latents, {options.mixing}, {options.over_seeds}",
         "pairs",
         ("α", "objective", "R² h → z", "slowest functions", "Gaussianised", "R² on [-3, 3]²", "predicted there"),
     )

@@ -74,7 +74,7 @@ def scaling(options: Scaling) -> list[CellResult]:
     above = summary(results, by, lambda r: r.loss_above_latents)
     seconds = summary(results, by, lambda r: r.seconds)
     table = new_table(
-        f"R² h → z of a coupling of N latents, {options.seeds} seeds, 95% intervals",
+        f"R² h → z of a coupling of N latents, {options.over_seeds}",
         "N",
         ("objective", "R² x → z", "R² h → z", "published", "‖AᵀA - I‖ / √N", "loss above z's", "seconds"),
     )

@@ -55,7 +55,7 @@ def two_d(options: TwoD) -> list[CellResult]:
     seconds = summary(results, by, lambda r: r.seconds)
     mixed = summary(results, by, lambda r: r.report.r2_xz)
     table = new_table(
-        f"linear identifiability of two latents, {options.seeds} seeds, 95% intervals",
+        f"linear identifiability of two latents, {options.over_seeds}",
         "mixing",
         ("objective", "R² x → z", "R² h → z", "R² z → h", "‖AᵀA - I‖", "seconds"),
     )
