@@ -56,7 +56,7 @@ def bound(options: BoundGrid) -> list[CellResult]:
     ]
     results = run_cells(folder / "cells", cells, options.device, options.workers, lambda r: f"{r.report.bound:.3g}")
     table = new_table(
-        f"true error and bound on the spiral, by ρ: {len(options.weights)} weights times {options.seeds} seeds",
+        f"true error and bound on the spiral, by ρ (weights: {len(options.weights)}, seeds: {options.seeds})",
         "ρ",
         ("of the views", "runs", "error below bound", "median error / bound", "least error", "best R²"),
     )

@@ -13,8 +13,10 @@ from worldmodel.figures import save_figure
 from worldmodel.intervals import Interval, t_interval
 from worldmodel.scripts import cli
 from worldmodel.scripts.bench_result import write_result
-from worldmodel.scripts.identify_cells import CellResult
+from worldmodel.scripts.identify_cells import Cell, CellResult
+from worldmodel.scripts.objectives import ObjectiveName, synthetic_objective
 from worldmodel.vector_training import VectorTraining
+from worldmodel.worlds import World
 
 MLP = VectorTraining(steps=3000, late_batch=1024, lr=6e-3, hold=0.3, copies=2, hidden=128)
 """How an MLP is trained. Covariances of small batches favour embeddings of thin tails (whitening on the spiral: R²
@@ -57,6 +59,12 @@ class Common:
     def over_seeds(self) -> str:
         """What the numbers of a table are taken over, for its title."""
         return "1 seed" if self.seeds == 1 else f"{self.seeds} seeds, 95% intervals"
+
+
+def mlp_cell(options: Common, name: ObjectiveName, world: World, outputs: int, training: VectorTraining) -> Cell:
+    """Return the cell of an MLP, or of slow features, that learns a world with the world's own seed."""
+    objective = synthetic_objective(name, world.correlation)
+    return Cell(name, world, outputs, objective, training, world.seed, options.count)
 
 
 def summary(

@@ -9,9 +9,9 @@ from matplotlib.figure import Figure
 from worldmodel.figures import EMBEDDING, FAINT, ORACLE
 from worldmodel.scripts import cli
 from worldmodel.scripts.bench_result import new_table
-from worldmodel.scripts.identify_cells import Cell, CellResult, run_cells
-from worldmodel.scripts.identify_common import MLP, Common, interval_text, leave, r2_text, summary
-from worldmodel.scripts.objectives import ObjectiveName, synthetic_objective
+from worldmodel.scripts.identify_cells import CellResult, run_cells
+from worldmodel.scripts.identify_common import MLP, Common, interval_text, leave, mlp_cell, r2_text, summary
+from worldmodel.scripts.objectives import ObjectiveName
 from worldmodel.vector_training import VectorTraining
 from worldmodel.worlds import World
 
@@ -43,10 +43,10 @@ def dimension(options: Dimension) -> list[CellResult]:
     """Run the experiment, and leave the table, the figure and ``result.json``."""
     folder = cli.run_folder(options.out, "identify-dimension")
     cells = [
-        _cell(options, name, m, World(options.latents, "coupling", rho=options.rho, seed=seed))
+        mlp_cell(options, name, world, m, options.training)
         for name in options.objectives
         for m in options.outputs
-        for seed in options.all_seeds
+        for world in (World(options.latents, "coupling", rho=options.rho, seed=seed) for seed in options.all_seeds)
     ]
     results = run_cells(folder / "cells", cells, options.device, options.workers, lambda r: r2_text(r.report.r2_hz))
 
@@ -78,11 +78,6 @@ def dimension(options: Dimension) -> list[CellResult]:
         )
     leave(folder, "dimension", options, results, {"slowest_alignment": best}, _figure(results, options), table)
     return results
-
-
-def _cell(options: Dimension, name: ObjectiveName, outputs: int, world: World) -> Cell:
-    objective = synthetic_objective(name, world.correlation)
-    return Cell(name, world, outputs, objective, options.training, world.seed, options.count)
 
 
 def slowest_alignment(latents: int, outputs: int, correlation: float) -> float:

@@ -13,9 +13,9 @@ from worldmodel.mixings import MixingName
 from worldmodel.pair_laws import PairKind
 from worldmodel.scripts import cli
 from worldmodel.scripts.bench_result import new_table
-from worldmodel.scripts.identify_cells import Cell, CellResult, run_cells
-from worldmodel.scripts.identify_common import MLP, Common, interval_text, leave, r2_text, summary
-from worldmodel.scripts.objectives import ObjectiveName, synthetic_objective
+from worldmodel.scripts.identify_cells import CellResult, run_cells
+from worldmodel.scripts.identify_common import MLP, Common, interval_text, leave, mlp_cell, r2_text, summary
+from worldmodel.scripts.objectives import ObjectiveName
 from worldmodel.vector_training import VectorTraining
 from worldmodel.worlds import World
 
@@ -51,7 +51,7 @@ def gennorm(options: GenNorm) -> list[CellResult]:
     folder = cli.run_folder(options.out, "identify-gennorm")
     predicted = {kind: {alpha: predict(kind, alpha, options) for alpha in options.alphas} for kind in options.pairs}
     cells = [
-        _cell(options, name, _world(options, kind, alpha, seed))
+        mlp_cell(options, name, _world(options, kind, alpha, seed), 2, options.training)
         for kind in options.pairs
         for alpha in options.alphas
         for name in options.objectives
@@ -84,11 +84,6 @@ def gennorm(options: GenNorm) -> list[CellResult]:
     curves = {kind: _curves(kind, options) for kind in options.pairs}
     leave(folder, "gennorm", options, results, {"predicted": predicted, "curves": curves}, _figure(r2, curves), table)
     return results
-
-
-def _cell(options: GenNorm, name: ObjectiveName, world: World) -> Cell:
-    objective = synthetic_objective(name, world.correlation)
-    return Cell(name, world, world.latents, objective, options.training, world.seed, options.count)
 
 
 def _world(options: GenNorm, kind: PairKind, alpha: float, seed: int) -> World:

@@ -26,7 +26,7 @@ _COLOURS = {
     "lejepa": EMBEDDING,
     "whitening": ORACLE,
     "infonce": "#55a868",
-    "infonce-matched": "#c44e52",
+    "infonce-matched": "#dd8452",
     "vicreg": "#8172b3",
 }
 
@@ -35,7 +35,7 @@ _COLOURS = {
 class Scaling(Common):
     """Learn a coupling's inverse for more and more latents.
 
-    InfoNCE has the paper's kernel of width 1, too narrow a scale for an encoder that keeps volumes; infonce-matched has
+    infonce has the paper's kernel of width 1, which is too wide for an encoder that keeps volumes; infonce-matched has
     the width that suits the pairs.
 
     Attributes:
@@ -87,7 +87,7 @@ def scaling(options: Scaling) -> list[CellResult]:
             interval_text(interval),
             f"{known:.6f}" if known else "",
             f"{error[N, name].mean:.4f}",
-            f"{above[N, name].mean:+.1e}",
+            f"{above[N, name].mean:+.1e}" if (N, name) in above else "",
             f"{seconds[N, name].mean:.0f}",
         )
     measured = {"published_r2_hz": {name: dict(zip(_SIZES, values, strict=True)) for name, values in PUBLISHED.items()}}

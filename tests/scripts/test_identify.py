@@ -42,10 +42,11 @@ def test_two_d_unrolls_every_mixing_and_a_second_run_reads_what_is_there(tmp_pat
 
 
 def test_scaling_stands_beside_the_published_numbers(tmp_path: Path) -> None:
-    options = Scaling(**TINY, latents=(2, 3), objectives=("lejepa", "infonce"), training=COUPLING, out=tmp_path)
-    scaling(options)
+    names: tuple[ObjectiveName, ...] = ("lejepa", "infonce", "slow-features")
+    scaling(Scaling(**TINY, latents=(2, 3), objectives=names, training=COUPLING, out=tmp_path))
     table = result_of(tmp_path, "scaling")["table"]
-    assert [row["published"] for row in table] == ["0.999998", "0.950961", "", ""]
+    assert [row["published"] for row in table] == ["0.999998", "0.950961", "", "", "", ""]
+    assert [row["loss above z's"] != "" for row in table] == [True, True, False] * 2  # slow features have no loss
     assert published("whitening", 1024) == 0.999582 and published("vicreg", 2) is None
 
 
