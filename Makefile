@@ -3,6 +3,8 @@
 #   make plan ENV=point_mass ARGS="--budget quick"
 #   make test                                    the tests (make test ARGS="-m slow" for the long ones)
 #   make lint                                    style and types
+#   make matrix                                  set-up and tests on every Python from 3.11 to 3.13 that is found here
+#   make constraints                             pin anew what pyproject.toml leaves open, for all these Pythons
 PYTHON ?= python3
 VENV ?= .venv
 ENV ?= reacher
@@ -10,7 +12,7 @@ ARGS ?=
 READY := $(VENV)/.ready
 RUN := $(VENV)/bin/python
 
-.PHONY: plan test lint setup clean
+.PHONY: plan test lint setup matrix constraints clean
 
 plan: $(READY)
 	@$(RUN) scripts/plan.py --env $(ENV) $(ARGS)
@@ -31,6 +33,14 @@ lint: $(READY)
 	@$(RUN) -m ruff format --check .
 	@rm -rf build/types && $(RUN) -m pip install -q --no-deps --no-build-isolation --target build/types . && rm -rf build/lib build/bdist*
 	@MYPYPATH=build/types $(RUN) -m mypy -p worldmodel
+
+matrix:
+	@sh scripts/matrix.sh $(ARGS)
+
+# Keeps the pins there are; `make constraints ARGS=--upgrade` takes the newest. constraints.txt is the exact set that the
+# tests passed with; pyproject.toml says in comments why a range ends.
+constraints: $(READY)
+	@$(RUN) -m uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --strip-extras --no-annotate --custom-compile-command "make constraints" --quiet --output-file constraints.txt $(ARGS)
 
 clean:
 	rm -rf $(VENV) build .pytest_cache .mypy_cache .ruff_cache

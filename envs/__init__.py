@@ -1,8 +1,10 @@
 """Environments: every task of the DeepMind Control suite over Gymnasium, with latents and fast frames."""
 
 from worldmodel.envs import gl
+from worldmodel.envs.installed import import_simulator
 
 gl.configure()  # before anything imports mujoco
+import_simulator()
 
 from worldmodel.envs.control_tasks import ControlSetting, control_goals, control_setting  # noqa: E402
 from worldmodel.envs.fleet import Fleet  # noqa: E402

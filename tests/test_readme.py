@@ -41,6 +41,12 @@ def test_pictures_and_links_within_the_project_lead_somewhere(page: Path) -> Non
         assert (page.parent / target).exists(), target
 
 
+def test_its_two_lines_without_make_are_what_make_does() -> None:
+    set_up, plan = re.search(r"```bash\n(sh .*)\n(.*)\n```", README).groups()
+    done = subprocess.run(["make", "-n", "-B", "plan"], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert set_up in done.stdout and plan in done.stdout
+
+
 def test_its_make_targets_exist() -> None:
     makefile = (ROOT / "Makefile").read_text()
     for target in re.findall(r"\bmake (\w+)", README):

@@ -11,6 +11,7 @@ torch, and an encoder loads where Gymnasium is not installed.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from worldmodel import loading
 from worldmodel.certificate import Certificate, certificate
 from worldmodel.episodes import Episode, Episodes
 from worldmodel.identifiability import Identifiability, certify, identifiability, measure
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from worldmodel.minari_data import ObservationKeys, export_minari, import_minari
     from worldmodel.objectives import BarlowTwins, InfoNCE, LeJEPA, VICReg, Whitening
     from worldmodel.training import TrainingOptions, fit_encoder
+
+loading.settle()  # before anything of ours draws or computes
 
 _ON_FIRST_USE = {
     "LinearGaussianDynamics": "dynamics",
