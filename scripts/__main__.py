@@ -1,24 +1,38 @@
-"""The `worldmodel` console command: `worldmodel plan --env reacher` is `python scripts/plan.py --env reacher`."""
+"""The `worldmodel` console command: `worldmodel plan --env reacher` is `python scripts/plan.py --env reacher`.
 
-from collections.abc import Callable
-from typing import Any
+A command is imported when it is called: help comes at once, and `doctor` works where others cannot be imported.
+"""
 
-from worldmodel.scripts import bench, benchmark, cli, collect, identify, minari_data, plan, train, train_agent
+import sys
+from importlib import import_module
+
+COMMANDS = {
+    "plan": "the main job: from pixels to a plan, with proof",
+    "collect": "collect episodes of an environment",
+    "train": "train an encoder on collected episodes",
+    "train-agent": "train agents of stable-baselines3, and compare what they observe",
+    "benchmark": "rank ways of moving by the world model that they yield",
+    "minari-data": "write and read data sets of Minari",
+    "identify": "test objectives against the theorems, on synthetic worlds",
+    "bench": "measure how fast something is here",
+    "doctor": "say on one screen what is installed and what works here",
+}
 
 
 def main() -> None:
     """Run one of the command lines by name."""
-    commands: dict[str, Callable[..., Any]] = {
-        "plan": plan.main,
-        "collect": collect.main,
-        "train": train.main,
-        "train-agent": train_agent.main,
-        "benchmark": benchmark.main,
-        "minari-data": minari_data.main,
-        "identify": identify.main,
-        "bench": bench.main,
-    }
-    cli.run(commands, "worldmodel")
+    name, *arguments = sys.argv[1:] or ["--help"]
+    if name in ("-h", "--help"):
+        print("usage: worldmodel COMMAND [OPTIONS]\n")
+        print("\n".join(f"  {command:<12} {what}" for command, what in COMMANDS.items()))
+        print("\nworldmodel COMMAND --help lists the options of one.")
+    elif name in COMMANDS:
+        from worldmodel.scripts import cli
+
+        cli.run(import_module(f"worldmodel.scripts.{name.replace('-', '_')}").main, f"worldmodel {name}", arguments)
+    else:
+        print(f"worldmodel: there is no command {name!r}: choose {', '.join(COMMANDS)}", file=sys.stderr)
+        sys.exit(2)
 
 
 if __name__ == "__main__":

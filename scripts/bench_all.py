@@ -7,8 +7,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
-from joblib.externals.loky import ProcessPoolExecutor
-
 from worldmodel.devices import resolve_device
 from worldmodel.scripts import cli
 from worldmodel.scripts.bench_encode import Encode, encode
@@ -20,6 +18,7 @@ from worldmodel.scripts.bench_render import Render, render
 from worldmodel.scripts.bench_result import new_table, spread, write_result
 from worldmodel.scripts.bench_sigreg import Sigreg, sigreg_times
 from worldmodel.scripts.bench_train import OURS, Train, train
+from worldmodel.workers import in_fresh_process
 
 
 @dataclass(frozen=True)
@@ -80,8 +79,8 @@ def run_all(options: All) -> list[Finding]:
     seconds: dict[str, float] = {}
     for part in options.parts:
         start = time.perf_counter()
-        with ProcessPoolExecutor(1) as fresh:  # memory that other parts left is quicker to get
-            findings += fresh.submit(PARTS[part], options, folder / part).result()
+        # Not in this process: memory that other parts left is quicker to get.
+        findings += in_fresh_process(f"running {part}", PARTS[part], options, folder / part)
         seconds[part] = time.perf_counter() - start
     table = new_table(
         f"in {sum(seconds.values()):.0f} s", "part", ("ours", "against", "times faster", "range", "target")

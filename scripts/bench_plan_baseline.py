@@ -7,13 +7,15 @@ import sys
 import sysconfig
 import venv
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from worldmodel.endings import how_it_ended
 
 # The base install asks for torchvision, which need not fit the torch that is here: take the packages alone. All else
 # that the solver imports (torch, numpy, gymnasium), the project has.
@@ -89,11 +91,14 @@ def baseline(python: Path, problem: Mapping[str, Any], threads: int) -> Iterator
 
 def _ask(child: "subprocess.Popen[str]", question: Mapping[str, Any]) -> dict[str, Any]:
     assert child.stdin is not None and child.stdout is not None
-    child.stdin.write(json.dumps(question) + "\n")
-    child.stdin.flush()
-    answer = child.stdout.readline()
+    answer = ""
+    with suppress(BrokenPipeError):  # it has ended before it was asked
+        child.stdin.write(json.dumps(question) + "\n")
+        child.stdin.flush()
+        answer = child.stdout.readline()
     if not answer:
-        raise RuntimeError("the baseline has ended early: --baseline none measures without it")
+        ending = how_it_ended(child.wait())
+        raise RuntimeError(f"the baseline has ended early ({ending}): --baseline none measures without it")
     return json.loads(answer)
 
 

@@ -1,10 +1,12 @@
 """What every command line shares: typed options, one clear line for bad input, the versions behind a result."""
 
+import faulthandler
 import hashlib
 import os
 import sys
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,22 +19,21 @@ if not console.is_terminal:
     console.width = _LOG_WIDTH
 
 
-def run(main: Callable[..., Any] | Mapping[str, Callable[..., Any]], name: str) -> None:
+def run(main: Callable[..., Any], name: str, arguments: Sequence[str] | None = None) -> None:
     """Call ``main`` with the options of the command line; end bad input in one line and exit code 2.
 
     Args:
-        main: a function whose arguments are the options, or several of them by subcommand.
+        main: a function whose arguments are the options.
         name: the command, as the user types it.
+        arguments: what the user typed after it (default: those of the process).
 
     Set ``WORLDMODEL_TRACEBACK=1`` to see where an error was raised.
     """
+    _name_crashes()
     warnings.showwarning = _show_warning
     warnings.filterwarnings("ignore", message="A worker stopped while some jobs")  # loky renews workers that grow
     try:
-        if callable(main):
-            tyro.cli(main, prog=name)
-        else:
-            tyro.extras.subcommand_cli_from_dict(dict(main), prog=name)
+        tyro.cli(main, prog=name, args=arguments)
     except (ValueError, OSError, RuntimeError, ImportError) as error:
         if os.environ.get("WORLDMODEL_TRACEBACK"):
             raise
@@ -41,6 +42,13 @@ def run(main: Callable[..., Any] | Mapping[str, Callable[..., Any]], name: str) 
     except KeyboardInterrupt:
         Console(stderr=True).print(f"{name}: interrupted; the same command goes on from here")
         sys.exit(130)
+
+
+def _name_crashes() -> None:
+    """Have a crash of the interpreter print where it happened."""
+    # Where standard error is none, is closed, or is nothing that the system writes to, commands run all the same.
+    with suppress(ValueError, OSError, AttributeError, RuntimeError):
+        faulthandler.enable()
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *where: Any, **options: Any) -> None:

@@ -2,14 +2,20 @@
 
 import multiprocessing
 import os
+import re
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Literal, ParamSpec, TypeVar
 
 import joblib
-from joblib.externals.loky import get_reusable_executor
+from joblib.externals.loky import ProcessPoolExecutor, get_reusable_executor
 from joblib.externals.loky.process_executor import TerminatedWorkerError
+
+from worldmodel.endings import how_it_ended, what_to_try
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
 
 Backend = Literal["loky", "ray"]
 """Where workers run: processes of this machine, or a Ray cluster (one of this machine where none is joined)."""
@@ -55,9 +61,31 @@ def in_parallel(
     try:
         yield from parallel(joblib.delayed(_attended)(call) for call in calls)
     except TerminatedWorkerError as error:
-        raise RuntimeError(f"a worker died while {what}; the same command resumes ({error})") from error
+        raise RuntimeError(_death(error, what)) from error
     except multiprocessing.TimeoutError as error:
         raise RuntimeError(f"nothing done in {patience:.0f} s of {what}: a worker hangs; try again") from error
+
+
+def in_fresh_process(
+    what: str, function: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
+) -> Result:
+    """Call a function in a process that did nothing before and does nothing after; ``what`` names it in errors.
+
+    Raises:
+        RuntimeError: the process died.
+    """
+    with ProcessPoolExecutor(1) as pool:
+        try:
+            return pool.submit(function, *args, **kwargs).result()
+        except TerminatedWorkerError as error:
+            raise RuntimeError(_death(error, what)) from error
+
+
+def _death(error: TerminatedWorkerError, what: str) -> str:
+    endings = [how_it_ended(int(code)) for code in re.findall(r"\w\((-?\d+)\)", str(error))]
+    how = ", ".join(dict.fromkeys(endings)) or "nobody knows how"
+    advice = what_to_try(*endings)
+    return f"a worker died while {what}; the same command resumes ({how}{advice and f'; {advice}'})"
 
 
 def register(backend: Backend) -> None:

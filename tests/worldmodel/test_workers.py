@@ -9,7 +9,7 @@ import time
 import joblib
 import pytest
 
-from worldmodel.workers import dismiss, in_parallel, register
+from worldmodel.workers import dismiss, in_fresh_process, in_parallel, register
 
 PARENT = """
 import os, sys, time
@@ -61,3 +61,22 @@ def test_a_backend_that_is_not_installed_names_what_to_install(monkeypatch: pyte
     monkeypatch.setitem(sys.modules, "ray.util.joblib", None)
     with pytest.raises(ValueError, match=r"worldmodel\[ray\]"):
         register("ray")
+
+
+def end(by: signal.Signals) -> None:
+    os.kill(os.getpid(), by)
+
+
+@pytest.mark.parametrize(
+    ("by", "advice"), [(signal.SIGSEGV, "worldmodel doctor"), (signal.SIGKILL, "fewer --processes")]
+)
+def test_a_worker_that_dies_by_a_signal_is_named_with_what_to_try(by: signal.Signals, advice: str) -> None:
+    calls = [joblib.delayed(end)(by), joblib.delayed(power)(2, exponent=2)]
+    with pytest.raises(RuntimeError, match=rf"a worker died while testing; .* \({by.name}; .*{advice}"):
+        list(in_parallel(calls, 2, "testing"))
+
+
+def test_a_fresh_process_is_another_one_and_its_death_is_named() -> None:
+    assert in_fresh_process("testing", os.getpid) != os.getpid()
+    with pytest.raises(RuntimeError, match=r"a worker died while testing.*SIGABRT"):
+        in_fresh_process("testing", os.abort)

@@ -1,0 +1,41 @@
+import subprocess
+import sys
+from pathlib import Path
+
+from worldmodel.scripts.__main__ import COMMANDS
+
+SCRIPTS = Path(__file__).parents[2] / "scripts"
+
+
+def python(*arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, timeout=120, check=False)
+
+
+def test_a_crash_of_the_interpreter_prints_where_it_happened() -> None:
+    code = "import ctypes; from worldmodel.scripts import cli; cli.run(lambda: ctypes.string_at(0), 'test', [])"
+    done = python("-c", code)
+    assert done.returncode < 0 and "Fatal Python error: Segmentation fault" in done.stderr
+
+
+def test_without_a_standard_error_commands_run_all_the_same() -> None:
+    code = (
+        "import sys; sys.stderr = None; from worldmodel.scripts import cli; cli.run(lambda: print('ran'), 'test', [])"
+    )
+    assert python("-c", code).stdout == "ran\n"
+
+
+def test_every_command_has_a_file_and_a_line_of_help() -> None:
+    done = python("-m", "worldmodel.scripts", "--help")
+    for name in COMMANDS:
+        assert (SCRIPTS / f"{name.replace('-', '_')}.py").is_file()
+        assert f"\n  {name} " in done.stdout
+
+
+def test_a_command_takes_its_options() -> None:
+    done = python("-m", "worldmodel.scripts", "collect", "--help")
+    assert done.returncode == 0 and "usage: worldmodel collect" in done.stdout
+
+
+def test_an_unknown_command_is_one_line_with_those_there_are() -> None:
+    done = python("-m", "worldmodel.scripts", "plant")
+    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1 and "plan, collect" in done.stderr
