@@ -4,6 +4,7 @@
 #   make test                                    the tests (make test ARGS="-m slow" for the long ones)
 #   make lint                                    style and types
 #   make matrix                                  set-up and tests on every Python from 3.11 to 3.13 that is found here
+#   make neighbours                              libraries with an LLVM or OpenMP of their own, in one process with ours
 #   make constraints                             pin anew what pyproject.toml leaves open, for all these Pythons
 PYTHON ?= python3
 VENV ?= .venv
@@ -12,7 +13,7 @@ ARGS ?=
 READY := $(VENV)/.ready
 RUN := $(VENV)/bin/python
 
-.PHONY: plan test lint setup matrix constraints clean
+.PHONY: plan test lint setup matrix neighbours constraints clean
 
 plan: $(READY)
 	@$(RUN) scripts/plan.py --env $(ENV) $(ARGS)
@@ -36,6 +37,11 @@ lint: $(READY)
 
 matrix:
 	@sh scripts/matrix.sh $(ARGS)
+
+neighbours:
+	@VENV=build/neighbours PYTHON="$(PYTHON)" EXTRAS=dev sh scripts/setup.sh
+	@build/neighbours/bin/python -m pip install -q numba jax tensorflow-cpu pygame
+	@build/neighbours/bin/python -m pytest -m slow tests/test_neighbours.py $(ARGS)
 
 # Keeps the pins there are; `make constraints ARGS=--upgrade` takes the newest. constraints.txt is the exact set that the
 # tests passed with; pyproject.toml says in comments why a range ends.

@@ -1,8 +1,10 @@
 """The order in which native libraries are loaded, settled before anything of this package draws or computes.
 
 The standard torch wheel for Linux brings triton, whose library carries an LLVM of its own; Mesa's software OpenGL loads
-another one, for everybody to see. If triton comes second, its symbols bind to Mesa's, and the process dies in the
-dynamic loader. torch imports triton late and unasked: when an optimiser is made, when it looks for a compiler.
+another one, for everybody to see, and so does TensorFlow. If triton comes second, its symbols bind to theirs, and the
+process dies in the dynamic loader. torch imports triton late and unasked: when an optimiser is made, or when it looks
+for a compiler. (TensorFlow and Mesa's software OpenGL end each other in the same way, whether this package is there or
+not: keep them in processes of their own. tests/test_neighbours.py has the table.)
 """
 
 import ctypes
@@ -14,14 +16,16 @@ from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
-_LLVM_OF_OTHERS = re.compile(r"/(libLLVM[^/]*|[^/]*_dri\.so|libgallium[^/]*|libOSMesa[^/]*)$", re.MULTILINE)
+_LLVM_OF_OTHERS = re.compile(
+    r"/(libLLVM[^/]*|[^/]*_dri\.so|libgallium[^/]*|libOSMesa[^/]*|libtensorflow[^/]*)$", re.MULTILINE
+)
 
 
 def settle() -> None:
-    """Load triton's library before OpenGL's, or, where OpenGL came first, so that it sees its own symbols first.
+    """Load triton's library before such a one, or, where that came first, so that it sees its own symbols first.
 
     Does nothing where triton is not installed or loaded already. The package itself is not imported: loading takes
-    20 to 80 ms, and 2 MB of memory that no other process shares. Where OpenGL came first and the memory allocator is
+    20 to 80 ms, and 2 MB of memory that no other process shares. Where another came first and the memory allocator is
     one of the user's own (``LD_PRELOAD``), triton could not share it: torch is then told that there is no triton, so
     that nothing is compiled, and one warning says why.
     """
