@@ -61,3 +61,9 @@ def test_every_public_name_resolves() -> None:
         assert package.__all__, package.__name__
         for name in package.__all__:
             assert getattr(package, name) is not None
+
+
+@pytest.mark.parametrize("folder", [*LAYERS, "worldmodel/data", "tests/worldmodel/data", "tests/scripts"])
+def test_no_file_of_a_package_is_ignored_by_git(folder: str) -> None:
+    done = subprocess.run(["git", "check-ignore", f"{folder}/new.py"], cwd=ROOT, capture_output=True, text=True)
+    assert done.stdout == ""
