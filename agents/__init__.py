@@ -1,6 +1,6 @@
 """What acts: explorers that collect data, and what plugs an encoder into agents."""
 
-from worldmodel.agents.collect import collect
+from worldmodel.agents.collection import collect
 from worldmodel.agents.explorers import ActionOU, LatentLaw, LatentOU, PosedExplorer, RandomActions, explorer
 from worldmodel.agents.features import EncoderAdam, EncoderFeatures
 from worldmodel.agents.observation import LatentObservation, LatentVecEnv, LatentVectorObservation

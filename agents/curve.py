@@ -8,8 +8,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from worldmodel.figures import FAINT
-from worldmodel.intervals import t_interval
+from worldmodel.report.figures import FAINT
+from worldmodel.stats.intervals import t_interval
 
 _COLOURS = ("#c44e52", "#4c72b0", "#55a868", "#8172b2", "#ccb974")
 _GRID = 100  # points of a mean curve along the time axis

@@ -13,7 +13,7 @@ from stable_baselines3.common.type_aliases import PolicyPredictor
 from stable_baselines3.common.vec_env import VecEnv
 
 from worldmodel.agents.curve import LearningCurve
-from worldmodel.files import write_whole
+from worldmodel.utils.files import write_whole
 
 
 class Stopwatch:

@@ -25,7 +25,7 @@ from worldmodel.agents.policies import (
     is_callable_target,
 )
 from worldmodel.agents.tracking import TrackingOU
-from worldmodel.laws import from_gaussian, gaussian_correlation, law_name
+from worldmodel.stats.laws import from_gaussian, gaussian_correlation, law_name
 
 
 @runtime_checkable
@@ -63,7 +63,7 @@ class LatentLaw:
     are raised so that they are right across one step. Across k steps they are close to, not exactly, ρ^k.
 
     Attributes:
-        law: uniform, laplace, gaussian or gennorm:ALPHA (see :mod:`worldmodel.laws`).
+        law: uniform, laplace, gaussian or gennorm:ALPHA (see :mod:`worldmodel.stats.laws`).
         rho: correlation of every latent across one control step, or one number per latent.
     """
 

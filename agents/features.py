@@ -12,7 +12,7 @@ from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from torch import Tensor, nn
 
 from worldmodel.agents.observation import frame_and_rest
-from worldmodel.encoder import Encoder
+from worldmodel.encoders.encoder import Encoder
 
 
 class EncoderFeatures(BaseFeaturesExtractor):

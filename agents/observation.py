@@ -12,7 +12,7 @@ from gymnasium.vector.utils import batch_space
 from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs, VecEnvStepReturn
 
-from worldmodel.encoder import Encoder, check_frames
+from worldmodel.encoders.encoder import Encoder, check_frames
 
 
 class LatentObservation(gym.Wrapper[np.ndarray, np.ndarray, Any, np.ndarray], RecordConstructorArgs):

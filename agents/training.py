@@ -17,11 +17,11 @@ from stable_baselines3.common.vec_env import VecEnv
 
 from worldmodel.agents.curve import LearningCurve
 from worldmodel.agents.evaluation import Evaluation, RandomPolicy, Stopwatch, episode_returns
-from worldmodel.agents.memory import check_replay_memory
+from worldmodel.agents.replay_memory import check_replay_memory
 from worldmodel.agents.snapshots import Snapshots, resume
-from worldmodel.devices import one_core_spared, resolve_device
-from worldmodel.files import write_json
-from worldmodel.progress import Advance, progress_bar
+from worldmodel.utils.devices import one_core_spared, resolve_device
+from worldmodel.utils.files import write_json
+from worldmodel.utils.progress import Advance, progress_bar
 
 Algorithm = Literal["sac", "ppo"]
 _KINDS: dict[Algorithm, type[BaseAlgorithm]] = {"sac": SAC, "ppo": PPO}

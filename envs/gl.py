@@ -1,8 +1,6 @@
 """Which OpenGL draws, and the one thread that it is called from.
 
 mujoco and dm_control read ``MUJOCO_GL`` when they are first imported, so that `configure` has to come before either.
-
-``python -m worldmodel.envs.gl`` draws a frame, and says in one line what draws here, or what to install.
 """
 
 import ctypes
@@ -21,7 +19,6 @@ Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 ADVICE = "install EGL or OSMesa, on Debian: apt-get install libegl1 libgl1 libgl1-mesa-dri, or libosmesa6 libgl1"
-_CV2_ADVICE = "on Debian: apt-get install libgl1 libglib2.0-0, or: pip install opencv-python-headless"
 _OSMESA = ("libOSMesa.so.8", "libOSMesa.so.6", "libOSMesa.so")
 _EGL_PLATFORM_DEVICE = 0x313F
 
@@ -40,8 +37,7 @@ def configure() -> None:
     Raises:
         ImportError: If the user set a library that does not work; dm_control could not be imported either.
     """
-    for nuisance in ("The DISPLAY environment variable is missing", "worldmodel.envs.gl. found in sys.modules"):
-        warnings.filterwarnings("ignore", message=f".*{nuisance}")
+    warnings.filterwarnings("ignore", message=".*The DISPLAY environment variable is missing")
     absl = logging.getLogger("absl")
     if _is_news not in absl.filters:
         absl.addFilter(_is_news)
@@ -50,7 +46,7 @@ def configure() -> None:
     chosen = os.environ.get("MUJOCO_GL")
     if chosen in _WORKS and not _WORKS[chosen]():
         problem = f"MUJOCO_GL={chosen} is set, but does not work here: {ADVICE}"
-        if sys.orig_argv[1:3] == ["-m", "worldmodel.envs.gl"]:
+        if sys.orig_argv[1:3] == ["-m", "worldmodel.envs.check"]:
             sys.exit(problem)  # the check says it in one line; anywhere else the place of the import matters too
         raise ImportError(problem)
     if not (chosen or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
@@ -204,33 +200,3 @@ def _egl_works() -> bool:
 
 
 _WORKS: dict[str, Callable[[], bool]] = {"egl": _egl_works, "osmesa": lambda: _loads(_OSMESA) is not None}
-
-
-def _main() -> int:
-    try:
-        import cv2  # noqa: F401
-    except ImportError as error:
-        print(f"OpenCV does not load ({error}): {_CV2_ADVICE}", file=sys.stderr)
-        return 1
-    try:
-        import mujoco
-
-        from worldmodel.envs.frames import FrameRenderer
-
-        ball = "<mujoco><worldbody><light pos='0 0 3'/><geom size='1'/></worldbody></mujoco>"
-        model = mujoco.MjModel.from_xml_string(ball)
-        data = mujoco.MjData(model)
-        mujoco.mj_forward(model, data)
-        renderer = FrameRenderer(model)
-        renderer.render(data)
-    except (ImportError, FrameError) as error:
-        print(error, file=sys.stderr)
-        return 1
-    print(f"OpenGL draws with {renderer.gl_renderer} (MUJOCO_GL={os.environ.get('MUJOCO_GL', 'unset')}); OpenCV loads")
-    return 0
-
-
-if __name__ == "__main__":
-    from worldmodel.envs import gl  # this file runs as __main__ beside the module of the package
-
-    sys.exit(gl._main())

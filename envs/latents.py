@@ -6,7 +6,7 @@ the pictures says better:
 
 - a limited joint has its mean in the middle of its range and a scale of a sixth of the range;
 - a hinge that turns freely has its mean at the model's own pose and a scale of at most 0.7 rad, beyond which poses a
-  full turn apart, which look alike, would cost R² (see `worldmodel.ceiling`);
+  full turn apart, which look alike, would cost R² (see `worldmodel.measures.ceiling`);
 - a slide without limits has a scale of a sixth of the half-height that the camera shows;
 - a root slide that the camera follows cannot be seen, and is left out by name.
 """
@@ -18,8 +18,8 @@ from dataclasses import dataclass, field, replace
 import mujoco
 import numpy as np
 
-from worldmodel.ceiling import aliased_r2
 from worldmodel.envs.curated import Pose, curated
+from worldmodel.measures.ceiling import aliased_r2
 
 _FREE_HINGE_SCALE = 0.7  # rad at a period of 2π: a ceiling of 0.9995
 _FULL_TURN = 2 * math.pi

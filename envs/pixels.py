@@ -59,3 +59,10 @@ class PixelObservation(gym.Wrapper[Any, np.ndarray, np.ndarray, np.ndarray], gym
         if not self._target:
             return frame
         return {"frame": frame, "target": target_position(unwrapped.physics).astype(np.float32)}
+
+
+def frames_at(env: SuiteEnv, latents: np.ndarray) -> np.ndarray:
+    """Draw the frames of latents (..., n), at rest: (..., H, W, 3) uint8."""
+    qpos = env.latent_spec.to_qpos(latents, env.physics.data.qpos)
+    frames = env.renderer.render_poses(qpos.reshape(-1, qpos.shape[-1]), env.physics.data.ptr)
+    return frames.reshape(*latents.shape[:-1], *frames.shape[1:])

@@ -2,16 +2,16 @@
 
 from worldmodel.planners.catalogue import PLANNERS, ControlOptions, planner_policy
 from worldmodel.planners.closed_loop import ClosedLoop, evaluate
-from worldmodel.planners.compare import PlanOutcome
 from worldmodel.planners.costs import QuadraticCost
 from worldmodel.planners.decoders import NearestDecoder, circle_decoder, linear_decoder
 from worldmodel.planners.kinematic import KinematicPlans, plan_kinematic
 from worldmodel.planners.lqr import LQR, ControlError
 from worldmodel.planners.mpc import MPC, MPCOptions
+from worldmodel.planners.oracle import World, fit_worlds
+from worldmodel.planners.outcomes import PlanOutcome
 from worldmodel.planners.policy import PlannerPolicy
 from worldmodel.planners.seeking import GoalSeeker
 from worldmodel.planners.straight_line import StraightLine
-from worldmodel.planners.world import World, fit_worlds
 
 __all__ = [
     "LQR",

@@ -10,9 +10,9 @@ from worldmodel.planners.costs import QuadraticCost
 from worldmodel.planners.lqr import LQR
 from worldmodel.planners.mpc import MPC, MPCOptions
 from worldmodel.planners.optimisers import CEM, ICEM, MPPI, QP, Bounds, Gradient, Optimiser
+from worldmodel.planners.oracle import World
 from worldmodel.planners.policy import PlannerPolicy
 from worldmodel.planners.straight_line import StraightLine
-from worldmodel.planners.world import World
 
 PlannerName = Literal["straight-line", "lqr", "mpc-qp", "mpc-cem", "mpc-icem", "mpc-mppi", "mpc-gradient"]
 PLANNERS: tuple[PlannerName, ...] = get_args(PlannerName)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from worldmodel.planners.optimisers.problem import Bounds
-from worldmodel.states import Array, LinearModel, like
+from worldmodel.dynamics.states import Array, LinearModel, like
+from worldmodel.planners.problem import Bounds
 
 if TYPE_CHECKING:
     from torch import Tensor

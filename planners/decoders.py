@@ -6,9 +6,9 @@ from typing import Protocol
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
-from worldmodel.circle import AngleReader, fit_angle_reader
 from worldmodel.envs.latents import LatentSpec
-from worldmodel.linear import AffineMap, fit_affine
+from worldmodel.measures.circle import AngleReader, fit_angle_reader
+from worldmodel.stats.linear import AffineMap, fit_affine
 
 
 class Decoder(Protocol):

@@ -4,7 +4,7 @@ from typing import Literal
 
 import numpy as np
 
-from worldmodel.states import LinearModel
+from worldmodel.dynamics.states import LinearModel
 
 Hold = Literal["still", "action", "cost"]
 """How the goal is held.

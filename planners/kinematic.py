@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from worldmodel.encoder import Encoder
+from worldmodel.encoders.encoder import Encoder
 from worldmodel.envs.goals import GoalTasks
+from worldmodel.envs.pixels import frames_at
 from worldmodel.envs.suite import SuiteEnv
-from worldmodel.planners.compare import PlanOutcome, judge_path
 from worldmodel.planners.decoders import Decoder
+from worldmodel.planners.outcomes import PlanOutcome, judge_path
 from worldmodel.planners.straight_line import StraightLine
 
 
@@ -77,10 +78,3 @@ def _plan(
 
 def _as_it_is(latents: np.ndarray) -> np.ndarray:
     return latents
-
-
-def frames_at(env: SuiteEnv, latents: np.ndarray) -> np.ndarray:
-    """Draw the frames of latents (..., n), at rest: (..., H, W, 3) uint8."""
-    qpos = env.latent_spec.to_qpos(latents, env.physics.data.qpos)
-    frames = env.renderer.render_poses(qpos.reshape(-1, qpos.shape[-1]), env.physics.data.ptr)
-    return frames.reshape(*latents.shape[:-1], *frames.shape[1:])

@@ -7,10 +7,10 @@ from functools import cached_property
 import numpy as np
 import scipy.linalg
 
+from worldmodel.dynamics.states import LinearModel
 from worldmodel.planners.costs import QuadraticCost, weight_matrix
 from worldmodel.planners.holding import Hold, hold_terms
-from worldmodel.planners.optimisers.problem import Bounds
-from worldmodel.states import LinearModel
+from worldmodel.planners.problem import Bounds
 
 
 class ControlError(ValueError):

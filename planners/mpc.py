@@ -6,11 +6,11 @@ from typing import cast
 
 import numpy as np
 
+from worldmodel.dynamics.states import LinearModel
 from worldmodel.planners.costs import Condensation, Cost, QuadraticCost, RolloutCost, Transition
 from worldmodel.planners.holding import Hold, hold_terms
 from worldmodel.planners.optimisers.cem import CEM
-from worldmodel.planners.optimisers.problem import Bounds, Optimiser, Problem, Solution
-from worldmodel.states import LinearModel
+from worldmodel.planners.problem import Bounds, Optimiser, Problem, Solution
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from worldmodel.dynamics.states import Estimator
 from worldmodel.planners.straight_line import StraightLine
-from worldmodel.states import Estimator
 
 See = Callable[[np.ndarray], np.ndarray]
 """Observations (B, ...) to embeddings (B, m): an encoder's ``encode``, or nothing at all for an oracle."""

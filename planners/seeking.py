@@ -8,10 +8,10 @@ import numpy as np
 from worldmodel.agents.policies import Policy
 from worldmodel.envs import SuiteEnv
 from worldmodel.envs.control_tasks import control_goals
+from worldmodel.envs.pixels import frames_at
 from worldmodel.planners.catalogue import ControlOptions, PlannerName, planner_policy
-from worldmodel.planners.kinematic import frames_at
+from worldmodel.planners.oracle import World
 from worldmodel.planners.policy import PlannerPolicy
-from worldmodel.planners.world import World
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from worldmodel.envs.goals import GoalTasks
-from worldmodel.intervals import Interval, bootstrap
 from worldmodel.planners.costs import QuadraticCost
 from worldmodel.planners.lqr import LQR
-from worldmodel.planners.world import World
+from worldmodel.planners.oracle import World
+from worldmodel.stats.intervals import Interval, bootstrap
 
 
 @dataclass(frozen=True)

@@ -16,15 +16,15 @@ from typing import Annotated
 import tyro
 
 from worldmodel.scripts import cli
-from worldmodel.scripts.bench_all import All, run_all
-from worldmodel.scripts.bench_encode import Encode, encode
-from worldmodel.scripts.bench_growth import Growth, growth
-from worldmodel.scripts.bench_identify import Identify, identify
-from worldmodel.scripts.bench_plan import Plan, plan
-from worldmodel.scripts.bench_reach import Reach, reach
-from worldmodel.scripts.bench_render import Render, render
-from worldmodel.scripts.bench_sigreg import Sigreg, sigreg_times
-from worldmodel.scripts.bench_train import Train, train
+from worldmodel.scripts.speed.all import All, run_all
+from worldmodel.scripts.speed.encode import Encode, encode
+from worldmodel.scripts.speed.growth import Growth, growth
+from worldmodel.scripts.speed.identify import Identify, identify
+from worldmodel.scripts.speed.plan import Plan, plan
+from worldmodel.scripts.speed.reach import Reach, reach
+from worldmodel.scripts.speed.render import Render, render
+from worldmodel.scripts.speed.sigreg import Sigreg, sigreg_times
+from worldmodel.scripts.speed.train import Train, train
 
 Command = (
     Annotated[All, tyro.conf.subcommand("all", prefix_name=False)]

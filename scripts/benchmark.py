@@ -13,17 +13,18 @@ import joblib
 import tyro
 
 from worldmodel.agents.explorers import Explorer
-from worldmodel.devices import resolve_device
-from worldmodel.progress import progress_bar
-from worldmodel.scripts import benchmark_report, cli
-from worldmodel.scripts.benchmark_cell import Cell, read_cell, run_cell
-from worldmodel.scripts.benchmark_control import run_baselines
-from worldmodel.scripts.benchmark_explorers import check, prepare, short_name
-from worldmodel.scripts.benchmark_setup import Common, Setup, collect_common, collect_data
-from worldmodel.scripts.benchmark_training import Recipe
+from worldmodel.scripts import cli
 from worldmodel.scripts.cli import console
-from worldmodel.stages import Stage
-from worldmodel.workers import HOURS, Backend, dismiss, in_parallel, register
+from worldmodel.scripts.exploration import report as benchmark_report
+from worldmodel.scripts.exploration.cell import Cell, read_cell, run_cell
+from worldmodel.scripts.exploration.control import run_baselines
+from worldmodel.scripts.exploration.explorers import check, prepare, short_name
+from worldmodel.scripts.exploration.setup import Common, Setup, collect_common, collect_data
+from worldmodel.scripts.exploration.training import Recipe
+from worldmodel.utils.devices import resolve_device
+from worldmodel.utils.progress import progress_bar
+from worldmodel.utils.stages import Stage
+from worldmodel.utils.workers import HOURS, Backend, dismiss, in_parallel, register
 
 _LEAST = {"seeds": 1, "frames": 1_000, "steps": 1, "driven": 1_000, "tasks": 1, "test_frames": 100}
 

@@ -11,10 +11,10 @@ import tyro
 from rich.table import Table
 
 from worldmodel.agents import collect, explorer
-from worldmodel.datacard import DataCard
+from worldmodel.data.datacard import DataCard
+from worldmodel.data.store import Mode
 from worldmodel.scripts import cli
 from worldmodel.scripts.cli import console
-from worldmodel.store import Mode
 
 _SHOW_TARGET: dict[str, bool | Literal["latent"]] = {"hidden": False, "drawn": True, "latent": "latent"}
 

@@ -18,10 +18,10 @@ from typing import Annotated
 import tyro
 from rich.markup import escape
 
-from worldmodel.endings import how_it_ended, what_to_try
 from worldmodel.scripts import cli
 from worldmodel.scripts.cli import console
-from worldmodel.versions import versions
+from worldmodel.utils.endings import how_it_ended, what_to_try
+from worldmodel.utils.versions import versions
 
 EXTRAS = {
     "train": "several processes or GPUs, TensorBoard",
@@ -62,7 +62,7 @@ class Checked:
 def main(options: Annotated[DoctorOptions, tyro.conf.arg(name="")]) -> None:
     """Print the screen; exit status 1 where a part does not work."""
     checks = {
-        name: check(["-m", "worldmodel.scripts.doctor_checks", name], options.limit) for name in ("torch", *_PARTS)
+        name: check(["-m", "worldmodel.scripts.diagnosis.checks", name], options.limit) for name in ("torch", *_PARTS)
     }
     for name, value in facts(checks["torch"]).items():
         _row(name, escape(value))

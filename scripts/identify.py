@@ -10,11 +10,11 @@ from typing import Annotated
 import tyro
 
 from worldmodel.scripts import cli
-from worldmodel.scripts.identify_bound import BoundGrid, bound
-from worldmodel.scripts.identify_dimension import Dimension, dimension
-from worldmodel.scripts.identify_gennorm import GenNorm, gennorm
-from worldmodel.scripts.identify_scaling import Scaling, scaling
-from worldmodel.scripts.identify_two_d import TwoD, two_d
+from worldmodel.scripts.laboratory.bound import BoundGrid, bound
+from worldmodel.scripts.laboratory.dimension import Dimension, dimension
+from worldmodel.scripts.laboratory.gennorm import GenNorm, gennorm
+from worldmodel.scripts.laboratory.scaling import Scaling, scaling
+from worldmodel.scripts.laboratory.two_d import TwoD, two_d
 
 Command = (
     Annotated[TwoD, tyro.conf.subcommand("two-d", prefix_name=False)]

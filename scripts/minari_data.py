@@ -11,9 +11,9 @@ from typing import Annotated
 import tyro
 
 import worldmodel as wm
+from worldmodel.data.store import Mode, load_episodes
 from worldmodel.scripts import cli
 from worldmodel.scripts.cli import console
-from worldmodel.store import Mode, load_episodes
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ and judges the plans against the same planner on the true state (the oracle).
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import gymnasium as gym
 import numpy as np
@@ -17,93 +17,27 @@ import tyro
 
 import worldmodel as wm
 from worldmodel.agents import LatentOU, collect
-from worldmodel.devices import resolve_device
-from worldmodel.encoder import Encoder
+from worldmodel.data.episodes import Episodes
+from worldmodel.data.store import load_episodes
+from worldmodel.encoders.encoder import Encoder
+from worldmodel.encoders.history import TrainingHistory
+from worldmodel.encoders.training import TrainingOptions
 from worldmodel.envs import SuiteEnv, make
 from worldmodel.envs.control_tasks import control_setting
 from worldmodel.envs.goals import sample_tasks
-from worldmodel.episodes import Episodes
-from worldmodel.history import TrainingHistory
-from worldmodel.planners.catalogue import PlannerName
 from worldmodel.planners.decoders import Decoder, NearestDecoder, linear_decoder
 from worldmodel.planners.kinematic import plan_kinematic
 from worldmodel.planners.straight_line import StraightLine
-from worldmodel.planners.world import ModelKind
-from worldmodel.scripts import cli, plan_report
+from worldmodel.scripts import cli
 from worldmodel.scripts.cli import console
-from worldmodel.scripts.plan_control import Control, ControlJob
-from worldmodel.stages import Stage, run_stage
-from worldmodel.store import load_episodes
-from worldmodel.training import TrainingOptions
-
-Budget = Literal["smoke", "quick", "default", "thorough"]
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """How much data and training a budget buys."""
-
-    frames: int
-    steps: int
-    driven: int
-    batch_size: int = 128
-
-
-BUDGETS: dict[Budget, Sizes] = {
-    "smoke": Sizes(frames=4_000, steps=60, driven=1_500),
-    "quick": Sizes(frames=10_000, steps=500, driven=4_000),
-    "default": Sizes(frames=60_000, steps=2_000, driven=6_000),
-    "thorough": Sizes(frames=120_000, steps=4_000, driven=12_000),
-}
-
+from worldmodel.scripts.planning import report as plan_report
+from worldmodel.scripts.planning.control import Control, ControlJob
+from worldmodel.scripts.planning.options import BUDGETS, PlanOptions
+from worldmodel.utils.devices import resolve_device
+from worldmodel.utils.stages import Stage, run_stage
 
 CHAIN = 25  # frames of an Ornstein-Uhlenbeck chain: many short ones cover more poses
 COARSE = 3  # steps between the frames of a pair at first, and of the certificate
-
-
-@dataclass(frozen=True)
-class PlanOptions:
-    """Options of the main job.
-
-    Attributes:
-        env: a DeepMind Control task: reacher, point_mass, cartpole, reacher-easy, ...
-        budget: smoke (does it run?), quick (a first look), default, thorough (the best numbers).
-        encoder: folder of a trained encoder, to use instead of training one.
-        rho: correlation of every latent across one step of the Ornstein-Uhlenbeck data; training takes pairs three
-            steps apart first, then neighbours.
-        latents: dimensions of the embedding (default: as many as the task has latents).
-        planner: what drives the simulator from frames: straight-line, lqr, mpc-qp, mpc-cem, mpc-icem, mpc-mppi,
-            mpc-gradient; none at all leaves the closed loop out.
-        dynamics: what actions do: a Kalman filter's linear model, a linear one of the last frames, or networks.
-        action_weight: r in the cost Σ‖h - h*‖² + r Σ‖a‖² that planners and oracles minimise (default: 0.1, poles 1.0).
-        tasks: start-goal pairs that are planned and judged.
-        plan_steps: steps of a plan.
-        decoder: how an embedding is read as joint angles: by a fitted linear map, or by its nearest training frames.
-        size: height and width of a frame in pixels, a multiple of 16.
-        camera: the camera, by number or name.
-        processes: processes that collect and drive; 0 means one per core.
-        seed: decides data, training and tasks.
-        device: where the encoder is trained.
-        out: output folder (default: runs/plan-<env>).
-    """
-
-    env: str = "reacher"
-    budget: Budget = "default"
-    encoder: Path | None = None
-    rho: float = 0.97
-    latents: int | None = None
-    planner: tuple[PlannerName, ...] = ("straight-line", "lqr", "mpc-qp")
-    dynamics: ModelKind = "kalman"
-    action_weight: float | None = None
-    tasks: int = 100
-    plan_steps: int = 20
-    decoder: Literal["linear", "nearest"] = "linear"
-    size: int = 64
-    camera: int | str = 0
-    processes: int = 0
-    seed: int = 0
-    device: str = "auto"
-    out: Path | None = None
 
 
 @dataclass(frozen=True)

@@ -88,7 +88,7 @@ fi
 
 # Rendering needs EGL or OSMesa, and OpenCV needs libGL: install them where we may, else say what to install.
 check() {
-    "$RUN" -m worldmodel.envs.gl && return
+    "$RUN" -m worldmodel.envs.check && return
     code=$?
     [ $code -lt 128 ] || say "drawing a frame ended with signal $((code - 128)); try MUJOCO_GL=osmesa, or: $RUN -m worldmodel.scripts doctor" >&2
     return $code

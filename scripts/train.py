@@ -13,17 +13,25 @@ import numpy as np
 import tyro
 
 import worldmodel as wm
-from worldmodel import figures
-from worldmodel.episodes import Episodes
-from worldmodel.files import to_plain, write_json
-from worldmodel.objectives import LeJEPA
-from worldmodel.ranks import Ranks, joined
+from worldmodel.data.episodes import Episodes
+from worldmodel.data.streaming import StreamedEpisodes, open_episodes, spare_memory
+from worldmodel.encoders.objectives import BarlowTwins, InfoNCE, LeJEPA, VICReg, Whitening
+from worldmodel.encoders.ranks import Ranks, joined
+from worldmodel.encoders.training import TrainingOptions
+from worldmodel.report import figures
 from worldmodel.scripts import cli
 from worldmodel.scripts.cli import console
-from worldmodel.scripts.objectives import AnyObjective
-from worldmodel.streaming import StreamedEpisodes, open_episodes, spare_memory
-from worldmodel.training import TrainingOptions
-from worldmodel.versions import versions
+from worldmodel.utils.files import to_plain, write_json
+from worldmodel.utils.versions import versions
+
+AnyObjective = (
+    Annotated[LeJEPA, tyro.conf.subcommand("lejepa", prefix_name=False)]
+    | Annotated[Whitening, tyro.conf.subcommand("whitening", prefix_name=False)]
+    | Annotated[VICReg, tyro.conf.subcommand("vicreg", prefix_name=False)]
+    | Annotated[InfoNCE, tyro.conf.subcommand("infonce", prefix_name=False)]
+    | Annotated[BarlowTwins, tyro.conf.subcommand("barlow-twins", prefix_name=False)]
+)
+"""An objective and its options, chosen by a word after the other options; LeJEPA where there is none."""
 
 
 @dataclass(frozen=True)

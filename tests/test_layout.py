@@ -3,22 +3,37 @@
 import ast
 import subprocess
 import sys
+import tomllib
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parent.parent
 LAYERS = ("worldmodel", "envs", "agents", "planners", "scripts")  # each may import those before it
+ROOMS = ("utils", "stats", "data", "encoders", "dynamics", "measures", "synthetic", "report")  # likewise
 SIMULATOR = {"dm_control", "mujoco", "shimmy"}
 
 
+def module_of(path: Path) -> str:
+    """The name under which a file of the tree is imported."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    parts = parts if parts[0] == "worldmodel" else ("worldmodel", *parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+FILES = {module_of(path): path for layer in LAYERS for path in (ROOT / layer).rglob("*.py")}
+
+
 def imported_modules(path: Path) -> set[str]:
+    """Names that a file imports, wherever it does so: inside functions and under TYPE_CHECKING, too."""
     names: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
-            names |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+            full = {f"{node.module}.{alias.name}" for alias in node.names}
+            names |= full & FILES.keys() or {node.module}
     return names
 
 
@@ -35,6 +50,26 @@ def test_a_layer_imports_only_the_layers_below_it(layer: str) -> None:
     for path in (ROOT / layer).rglob("*.py"):
         above = {name for name in imported_modules(path) if layer_of(name) not in allowed | {None}}
         assert not above, f"{path.relative_to(ROOT)} imports {sorted(above)}"
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    graph = {module: imported_modules(path) & FILES.keys() - {module} for module, path in FILES.items()}
+    TopologicalSorter(graph).prepare()  # raises CycleError, which names the circle
+
+
+def test_rooms_of_the_world_model_import_only_those_before_them() -> None:
+    for room in ROOMS:
+        for path in (ROOT / "worldmodel" / room).rglob("*.py"):
+            rooms = {name.split(".")[1] for name in imported_modules(path) if name.startswith("worldmodel.")}
+            above = rooms & set(ROOMS[ROOMS.index(room) + 1 :])
+            assert not above, f"{path.relative_to(ROOT)} imports {sorted(above)}"
+
+
+def test_what_is_installed_are_the_folders_that_hold_modules() -> None:
+    setuptools = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    assert set(setuptools["packages"]) == {module_of(path.parent / "__init__.py") for path in FILES.values()}
+    for package, folder in setuptools["package-dir"].items():
+        assert module_of(ROOT / folder / "__init__.py") == package
 
 
 def test_the_world_model_knows_no_simulator() -> None:

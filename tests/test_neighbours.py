@@ -28,7 +28,7 @@ env.reset(seed=0)
 assert env.render().std() > 0
 """
 LEARN = """
-import worldmodel.training, torch, torch._dynamo
+import worldmodel.encoders.training, torch, torch._dynamo
 weight = torch.nn.Parameter(torch.ones(512, 512))
 optimiser = torch.optim.AdamW([weight])
 (weight @ weight).sum().backward()

@@ -11,37 +11,37 @@ torch, and an encoder loads where Gymnasium is not installed.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from worldmodel import loading
-from worldmodel.certificate import Certificate, certificate
-from worldmodel.episodes import Episode, Episodes
-from worldmodel.identifiability import Identifiability, certify, identifiability, measure
-from worldmodel.store import EpisodeStore, load_episodes
-from worldmodel.streaming import StreamedEpisodes
+from worldmodel.data.episodes import Episode, Episodes
+from worldmodel.data.store import EpisodeStore, load_episodes
+from worldmodel.data.streaming import StreamedEpisodes
+from worldmodel.measures.certificate import Certificate, certificate
+from worldmodel.measures.identifiability import Identifiability, certify, identifiability, measure
+from worldmodel.utils import loading
 
 if TYPE_CHECKING:
-    from worldmodel.dynamics import LinearGaussianDynamics, fit_dynamics, fit_linear_dynamics
-    from worldmodel.encoder import Encoder
-    from worldmodel.minari_data import ObservationKeys, export_minari, import_minari
-    from worldmodel.objectives import BarlowTwins, InfoNCE, LeJEPA, VICReg, Whitening
-    from worldmodel.training import TrainingOptions, fit_encoder
+    from worldmodel.data.formats.minari import ObservationKeys, export_minari, import_minari
+    from worldmodel.dynamics.linear import LinearGaussianDynamics, fit_dynamics, fit_linear_dynamics
+    from worldmodel.encoders.encoder import Encoder
+    from worldmodel.encoders.objectives import BarlowTwins, InfoNCE, LeJEPA, VICReg, Whitening
+    from worldmodel.encoders.training import TrainingOptions, fit_encoder
 
 loading.settle()  # before anything of ours draws or computes
 
 _ON_FIRST_USE = {
-    "LinearGaussianDynamics": "dynamics",
-    "fit_dynamics": "dynamics",
-    "fit_linear_dynamics": "dynamics",
-    "Encoder": "encoder",
-    "BarlowTwins": "objectives",
-    "InfoNCE": "objectives",
-    "LeJEPA": "objectives",
-    "VICReg": "objectives",
-    "Whitening": "objectives",
-    "ObservationKeys": "minari_data",
-    "export_minari": "minari_data",
-    "import_minari": "minari_data",
-    "TrainingOptions": "training",
-    "fit_encoder": "training",
+    "LinearGaussianDynamics": "dynamics.linear",
+    "fit_dynamics": "dynamics.linear",
+    "fit_linear_dynamics": "dynamics.linear",
+    "Encoder": "encoders.encoder",
+    "BarlowTwins": "encoders.objectives",
+    "InfoNCE": "encoders.objectives",
+    "LeJEPA": "encoders.objectives",
+    "VICReg": "encoders.objectives",
+    "Whitening": "encoders.objectives",
+    "ObservationKeys": "data.formats.minari",
+    "export_minari": "data.formats.minari",
+    "import_minari": "data.formats.minari",
+    "TrainingOptions": "encoders.training",
+    "fit_encoder": "encoders.training",
 }
 
 __all__ = [

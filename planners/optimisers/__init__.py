@@ -8,18 +8,18 @@ if TYPE_CHECKING:
     from worldmodel.planners.optimisers.gradient import Gradient as Gradient
     from worldmodel.planners.optimisers.icem import ICEM as ICEM
     from worldmodel.planners.optimisers.mppi import MPPI as MPPI
-    from worldmodel.planners.optimisers.problem import Bounds as Bounds
-    from worldmodel.planners.optimisers.problem import Optimiser as Optimiser
-    from worldmodel.planners.optimisers.problem import Problem as Problem
-    from worldmodel.planners.optimisers.problem import Solution as Solution
     from worldmodel.planners.optimisers.qp import QP as QP
+    from worldmodel.planners.problem import Bounds as Bounds
+    from worldmodel.planners.problem import Optimiser as Optimiser
+    from worldmodel.planners.problem import Problem as Problem
+    from worldmodel.planners.problem import Solution as Solution
 
 _HOME = {
-    "CEM": "cem",
-    "Gradient": "gradient",
-    "ICEM": "icem",
-    "MPPI": "mppi",
-    "QP": "qp",
+    "CEM": "optimisers.cem",
+    "Gradient": "optimisers.gradient",
+    "ICEM": "optimisers.icem",
+    "MPPI": "optimisers.mppi",
+    "QP": "optimisers.qp",
     "Bounds": "problem",
     "Optimiser": "problem",
     "Problem": "problem",
@@ -31,4 +31,4 @@ __all__ = sorted(_HOME)
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)  # only the gradient needs torch
+    return getattr(import_module(f"worldmodel.planners.{_HOME[name]}"), name)  # only the gradient needs torch

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from worldmodel.planners.optimisers.problem import Problem, Solution, best_of, finite_costs
 from worldmodel.planners.optimisers.sampling import candidates, check_population, noise_table, updated
+from worldmodel.planners.problem import Problem, Solution, best_of, finite_costs
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from worldmodel.planners.optimisers.problem import Problem, Solution, best_of
+from worldmodel.planners.problem import Problem, Solution, best_of
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.optimize import lsq_linear
 
 from worldmodel.planners.costs import CondensedCost
-from worldmodel.planners.optimisers.problem import Problem, Solution
+from worldmodel.planners.problem import Problem, Solution
 
 
 @dataclass(frozen=True)

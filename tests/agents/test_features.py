@@ -18,9 +18,9 @@ from torch import nn
 
 from worldmodel.agents import EncoderAdam, EncoderFeatures
 from worldmodel.agents.features import unstacked
-from worldmodel.devices import one_core_spared
-from worldmodel.encoder import Encoder
+from worldmodel.encoders.encoder import Encoder
 from worldmodel.envs import make
+from worldmodel.utils.devices import one_core_spared
 
 SIZE = 32
 

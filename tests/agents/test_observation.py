@@ -16,9 +16,9 @@ from stable_baselines3.common.env_checker import check_env as check_sb3_env
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 from worldmodel.agents import LatentObservation, LatentVecEnv, LatentVectorObservation
-from worldmodel.devices import one_core_spared
-from worldmodel.encoder import Encoder
+from worldmodel.encoders.encoder import Encoder
 from worldmodel.envs import make
+from worldmodel.utils.devices import one_core_spared
 
 SIZE = 32
 

@@ -147,6 +147,6 @@ def test_collected_episodes_start_where_the_reference_does_and_replay(tmp_path: 
 def test_episodes_within_bounds_that_the_start_lies_outside_of_are_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sys.modules["worldmodel.agents.collect"], "_CONFINED_FRAMES", 20)
+    monkeypatch.setattr(sys.modules["worldmodel.agents.collection"], "_CONFINED_FRAMES", 20)
     data = collect("reacher", TrackingOU(), 12, tmp_path, within=1.0, length=6, progress=False)
     assert np.abs(data.latents).max() <= 1

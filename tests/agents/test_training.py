@@ -21,7 +21,7 @@ from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs, VecEnvStepR
 from worldmodel.agents import Agent, AgentOptions, SB3Policy, train_agent
 from worldmodel.agents.curve import LearningCurve
 from worldmodel.agents.evaluation import RandomPolicy, Stopwatch, episode_returns
-from worldmodel.agents.memory import check_replay_memory, replay_bytes
+from worldmodel.agents.replay_memory import check_replay_memory, replay_bytes
 from worldmodel.envs import SuiteEnv, make
 
 FEW = AgentOptions(steps=240, envs=2, evaluate_every=80, episodes=2, test_episodes=3, snapshot_seconds=0.0)

@@ -75,7 +75,7 @@ def test_mujoco_may_be_imported_first() -> None:
 
 
 def test_the_check_draws_and_says_with_what_in_one_line() -> None:
-    done = python("-m", "worldmodel.envs.gl")
+    done = python("-m", "worldmodel.envs.check")
     assert done.returncode == 0
     assert done.stdout.startswith("OpenGL draws with ") and len(done.stdout.splitlines()) == 1
     assert done.stderr == ""

@@ -7,26 +7,19 @@ import numpy as np
 import pytest
 
 from worldmodel.agents import ActionOU, collect
-from worldmodel.dynamics import LinearGaussianDynamics
-from worldmodel.encoder import Encoder
+from worldmodel.data.episodes import Episodes
+from worldmodel.dynamics.linear import LinearGaussianDynamics
+from worldmodel.dynamics.neural import NeuralDynamics
+from worldmodel.encoders.encoder import Encoder
 from worldmodel.envs import SuiteEnv
 from worldmodel.envs.control_tasks import control_goals, control_setting
-from worldmodel.episodes import Episodes
-from worldmodel.neural_dynamics import NeuralDynamics
+from worldmodel.envs.pixels import frames_at
 from worldmodel.planners.catalogue import PLANNERS, ControlOptions, PlannerName, planner_policy
-from worldmodel.planners.closed_loop import (
-    Driven,
-    RandomPolicy,
-    control_cost,
-    drive,
-    drive_in_parallel,
-    evaluate,
-    judge,
-)
-from worldmodel.planners.kinematic import frames_at
+from worldmodel.planners.closed_loop import control_cost, evaluate, judge
+from worldmodel.planners.driving import Driven, UniformPolicy, drive, drive_in_parallel
 from worldmodel.planners.mpc import MPCOptions
-from worldmodel.planners.world import World, fit_worlds, oracle_world, true_trajectories
-from worldmodel.workers import dismiss
+from worldmodel.planners.oracle import World, fit_worlds, oracle_world, true_trajectories
+from worldmodel.utils.workers import dismiss
 
 TASKS = 10
 
@@ -83,14 +76,14 @@ def test_the_cost_counts_distances_after_each_step_and_actions(env: SuiteEnv) ->
 
 
 def test_a_kept_run_comes_back(env: SuiteEnv, tmp_path: Path) -> None:
-    run = drive(env, RandomPolicy(2), "nothing", np.zeros((2, 2)), 3)
+    run = drive(env, UniformPolicy(2), "nothing", np.zeros((2, 2)), 3)
     again = Driven.load(run.save(tmp_path / "driven.npz"))
     np.testing.assert_array_equal(again.path, run.path)
     assert again.act_ms == run.act_ms and isinstance(again.act_ms, float)
 
 
 def test_a_random_policy_draws_for_every_environment_and_step() -> None:
-    policy = RandomPolicy(2, seed=0)
+    policy = UniformPolicy(2, seed=0)
     first, memory = policy.predict(np.zeros((3, 1)))
     second, _ = policy.predict(np.zeros((3, 1)), memory)
     assert len(np.unique(np.concatenate([first, second]))) == 12 and np.abs(first).max() <= 1

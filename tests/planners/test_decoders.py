@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from worldmodel.circle import on_circle
 from worldmodel.envs import make
+from worldmodel.measures.circle import on_circle
 from worldmodel.planners.decoders import NearestDecoder, circle_decoder, linear_decoder
 
 

@@ -5,11 +5,12 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from worldmodel.encoder import Encoder
+from worldmodel.encoders.encoder import Encoder
 from worldmodel.envs import SuiteEnv
 from worldmodel.envs.goals import GoalTasks, sample_tasks
+from worldmodel.envs.pixels import frames_at
 from worldmodel.planners.decoders import NearestDecoder, linear_decoder
-from worldmodel.planners.kinematic import KinematicPlans, frames_at, plan_kinematic
+from worldmodel.planners.kinematic import KinematicPlans, plan_kinematic
 from worldmodel.planners.straight_line import StraightLine
 
 TASKS, STEPS = 12, 6

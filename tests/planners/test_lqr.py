@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from worldmodel.dynamics import LinearGaussianDynamics
+from worldmodel.dynamics.linear import LinearGaussianDynamics
+from worldmodel.dynamics.states import StateLayout
 from worldmodel.planners.costs import QuadraticCost
 from worldmodel.planners.holding import steady_state
 from worldmodel.planners.lqr import LQR, ControlError, solve_dare
 from worldmodel.planners.optimisers import Bounds
-from worldmodel.states import StateLayout
 
 A, B = np.array([[1.0, 0.1], [0.0, 1.0]]), np.array([[0.005], [0.1]])
 ONE = np.eye(1)

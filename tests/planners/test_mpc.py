@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from worldmodel.dynamics import LinearGaussianDynamics
+from worldmodel.dynamics.linear import LinearGaussianDynamics
+from worldmodel.dynamics.states import StateLayout
 from worldmodel.planners.costs import QuadraticCost
 from worldmodel.planners.lqr import LQR
 from worldmodel.planners.mpc import MPC, MPCOptions
 from worldmodel.planners.optimisers import CEM, ICEM, MPPI, QP, Bounds, Gradient, Optimiser
-from worldmodel.states import StateLayout
 
 WIDE, NARROW = Bounds.of([-8.0, -8.0], [8.0, 8.0]), Bounds.of([-1.0, -0.5], [1.0, 0.7])
 OPTIMISERS: list[Optimiser] = [QP(), CEM(), ICEM(), MPPI(), Gradient()]

@@ -10,13 +10,13 @@ from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 from worldmodel.agents import ActionOU, collect
-from worldmodel.encoder import Encoder
+from worldmodel.encoders.encoder import Encoder
 from worldmodel.envs import SuiteEnv
 from worldmodel.planners.catalogue import ControlOptions, planner_policy
 from worldmodel.planners.lqr import LQR
+from worldmodel.planners.oracle import World, fit_worlds, oracle_world, true_trajectories
 from worldmodel.planners.policy import PlannerPolicy
 from worldmodel.planners.straight_line import StraightLine
-from worldmodel.planners.world import World, fit_worlds, oracle_world, true_trajectories
 
 
 class Latents(gym.Wrapper):  # type: ignore[type-arg]

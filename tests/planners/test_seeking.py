@@ -8,7 +8,7 @@ import pytest
 from worldmodel.agents import ActionOU, begin, collect
 from worldmodel.envs import SuiteEnv, make
 from worldmodel.planners import GoalSeeker
-from worldmodel.planners.world import World, oracle_world, true_trajectories
+from worldmodel.planners.oracle import World, oracle_world, true_trajectories
 
 
 @pytest.fixture(scope="module")

@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 
-from worldmodel.dynamics import LinearGaussianDynamics
+from worldmodel.dynamics.linear import LinearGaussianDynamics
 from worldmodel.envs.goals import GoalTasks
 from worldmodel.planners.costs import QuadraticCost
+from worldmodel.planners.oracle import World
 from worldmodel.planners.value import value_equivalence
-from worldmodel.planners.world import World
 
 
 def world(Q: np.ndarray) -> World:

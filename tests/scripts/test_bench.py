@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from worldmodel.scripts.bench_plan import Plan, plan
+from worldmodel.scripts.speed.plan import Plan, plan
 
 TINY = {"environments": 3, "states": 4, "horizon": 5, "samples": 20, "iterations": 2, "repeats": 2}
 

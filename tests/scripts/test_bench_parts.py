@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 import torch
 
-from worldmodel.objectives import LeJEPA
-from worldmodel.scripts.bench_all import PARTS, All, run_all
-from worldmodel.scripts.bench_encode import Encode, encode, nature_cnn
-from worldmodel.scripts.bench_growth import Growth, exponent, growth
-from worldmodel.scripts.bench_reach import Reach, reach
-from worldmodel.scripts.bench_sigreg import Sigreg, relative_errors, sigreg_times
-from worldmodel.scripts.bench_train import OURS, Train, train
-from worldmodel.scripts.bench_train_baseline import published_encoder, published_loss, published_step
-from worldmodel.scripts.bench_turns import by_turns, times_faster, torch_threads
-from worldmodel.sigreg import random_slices, sigreg
+from worldmodel.encoders.objectives import LeJEPA
+from worldmodel.encoders.sigreg import random_slices, sigreg
+from worldmodel.scripts.speed.all import PARTS, All, run_all
+from worldmodel.scripts.speed.encode import Encode, encode, nature_cnn
+from worldmodel.scripts.speed.growth import Growth, exponent, growth
+from worldmodel.scripts.speed.reach import Reach, reach
+from worldmodel.scripts.speed.sigreg import Sigreg, relative_errors, sigreg_times
+from worldmodel.scripts.speed.train import OURS, Train, train
+from worldmodel.scripts.speed.train_baseline import published_encoder, published_loss, published_step
+from worldmodel.scripts.speed.turns import by_turns, times_faster, torch_threads
 
 
 def result(folder: Path) -> dict[str, Any]:
@@ -103,7 +103,7 @@ def test_reaching_draws_its_frames_anew(tmp_path: Path) -> None:
 
 
 def test_all_parts_end_in_one_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from worldmodel.scripts import bench_all
+    from worldmodel.scripts.speed import all as bench_all
 
     def tiny(options: All, out: Path) -> list[bench_all.Finding]:
         times = sigreg_times(Sigreg(((2, 8, 2),), slices=4, calls=1, repeats=2, device=options.device, out=out))

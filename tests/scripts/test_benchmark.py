@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 from worldmodel.scripts.benchmark import BenchmarkOptions, _check, main
-from worldmodel.scripts.benchmark_explorers import short_name
-from worldmodel.scripts.benchmark_report import Row, _numbers, best_lags
-from worldmodel.scripts.benchmark_setup import Setup, law_parts
-from worldmodel.scripts.benchmark_training import Recipe
+from worldmodel.scripts.exploration.explorers import short_name
+from worldmodel.scripts.exploration.report import Row, _numbers, best_lags
+from worldmodel.scripts.exploration.setup import Setup, law_parts
+from worldmodel.scripts.exploration.training import Recipe
 
 ROOT = Path(__file__).parents[2]
 EXPLORERS = ("latent-ou:0.9", "seek:lqr", "random")

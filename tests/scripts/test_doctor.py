@@ -4,7 +4,8 @@ import sys
 
 import pytest
 
-from worldmodel.scripts import doctor, doctor_checks
+from worldmodel.scripts import doctor
+from worldmodel.scripts.diagnosis import checks as doctor_checks
 
 
 def run(**variables: str) -> subprocess.CompletedProcess[str]:

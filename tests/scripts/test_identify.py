@@ -6,17 +6,17 @@ from typing import Any
 
 import pytest
 
-from worldmodel.intervals import Interval
-from worldmodel.scripts.identify_bound import BoundGrid, bound
-from worldmodel.scripts.identify_cells import Cell, run_cell
-from worldmodel.scripts.identify_common import interval_text, r2_text
-from worldmodel.scripts.identify_dimension import Dimension, dimension, slowest_alignment
-from worldmodel.scripts.identify_gennorm import GenNorm, gennorm, predict
-from worldmodel.scripts.identify_scaling import Scaling, published, scaling
-from worldmodel.scripts.identify_two_d import TwoD, two_d
-from worldmodel.scripts.objectives import ObjectiveName, synthetic_objective
-from worldmodel.vector_training import VectorTraining
-from worldmodel.worlds import World
+from worldmodel.scripts.laboratory.bound import BoundGrid, bound
+from worldmodel.scripts.laboratory.cells import Cell, run_cell
+from worldmodel.scripts.laboratory.common import interval_text, r2_text
+from worldmodel.scripts.laboratory.dimension import Dimension, dimension, slowest_alignment
+from worldmodel.scripts.laboratory.gennorm import GenNorm, gennorm, predict
+from worldmodel.scripts.laboratory.scaling import Scaling, published, scaling
+from worldmodel.scripts.laboratory.two_d import TwoD, two_d
+from worldmodel.stats.intervals import Interval
+from worldmodel.synthetic.objectives import ObjectiveName, synthetic_objective
+from worldmodel.synthetic.training import VectorTraining
+from worldmodel.synthetic.worlds import World
 
 TINY: dict[str, Any] = {"seeds": 1, "count": 200, "device": "cpu"}
 MLP = VectorTraining(steps=2, batch_size=32, late_batch=32, copies=1, hidden=8, layers=1)

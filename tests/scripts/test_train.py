@@ -12,21 +12,21 @@ import torch
 from dots import store_dots
 from interrupted import interrupted
 
-from worldmodel import training
-from worldmodel.checkpoints import load_checkpoint
-from worldmodel.encoder import Encoder
+from worldmodel.data.store import load_episodes
+from worldmodel.encoders import training
+from worldmodel.encoders.checkpoints import load_checkpoint
+from worldmodel.encoders.encoder import Encoder
+from worldmodel.encoders.training import TrainingOptions
 from worldmodel.scripts.train import TrainOptions, main
-from worldmodel.store import load_episodes
-from worldmodel.training import TrainingOptions
 
 # float32, and few steps of a small learning rate: Adam turns the rounding of a gradient near zero into a whole step
 STEPS = TrainingOptions(steps=6, batch_size=33, lr=1e-5, channels=(8, 8, 8, 8, 8), checkpoint_seconds=0.0)
 ARGUMENTS = "--training.steps 6 --training.batch-size 33 --training.lr 1e-5 --training.channels 8 8 8 8 8 "
 ARGUMENTS += "--training.checkpoint-seconds 0 --device cpu"
 PRECISE = """
-import worldmodel.training
+import worldmodel.encoders.training
 from worldmodel.scripts import cli, train
-worldmodel.training.has_fast_bfloat16 = lambda device: False
+worldmodel.encoders.training.has_fast_bfloat16 = lambda device: False
 cli.run(train.main, "train")
 """
 

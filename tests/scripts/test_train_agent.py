@@ -9,7 +9,7 @@ import pytest
 
 from worldmodel.agents import Agent
 from worldmodel.agents.curve import LearningCurve
-from worldmodel.scripts.agent_report import Agents, Ends, return_at
+from worldmodel.scripts.agent_training.report import Agents, Ends, return_at
 from worldmodel.scripts.train_agent import TrainAgentOptions, main
 
 SMALL = TrainAgentOptions(steps=120, frame_skip=20, envs=2, episodes=2, test_episodes=2, device="cpu")

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy as np
 
-from worldmodel.episodes import Episode
-from worldmodel.store import EpisodeStore
+from worldmodel.data.episodes import Episode
+from worldmodel.data.store import EpisodeStore
 
 SIZE, RHO = 16, 0.9
 

@@ -2,7 +2,7 @@
 
 import torch
 
-from worldmodel.objectives import LeJEPA, ObjectiveValue
+from worldmodel.encoders.objectives import LeJEPA, ObjectiveValue
 
 
 def interrupted(step: int) -> LeJEPA:

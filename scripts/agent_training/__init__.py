@@ -1,0 +1,1 @@
+"""What `train_agent.py` compares."""

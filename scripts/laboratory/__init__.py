@@ -1,0 +1,1 @@
+"""What `identify.py` studies."""

@@ -1,0 +1,1 @@
+"""What `plan.py` does with an encoder."""

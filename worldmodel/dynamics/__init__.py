@@ -1,0 +1,1 @@
+"""From embeddings and actions to the next embeddings."""

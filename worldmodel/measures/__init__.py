@@ -1,0 +1,1 @@
+"""How well an embedding identifies the true state."""

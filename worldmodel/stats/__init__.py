@@ -1,0 +1,1 @@
+"""Mathematics of numbers: it knows no frames."""

@@ -1,0 +1,1 @@
+"""Worlds whose latents are known, to test theorems on."""

@@ -1,0 +1,1 @@
+"""Files, stages, workers and what else every part stands on."""
