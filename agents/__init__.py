@@ -3,7 +3,7 @@
 from worldmodel.agents.collection import collect
 from worldmodel.agents.explorers import ActionOU, LatentLaw, LatentOU, PosedExplorer, RandomActions, explorer
 from worldmodel.agents.features import EncoderAdam, EncoderFeatures
-from worldmodel.agents.observation import LatentObservation, LatentVecEnv, LatentVectorObservation
+from worldmodel.agents.observation import EmbeddingObservation, EmbeddingVecEnv, EmbeddingVectorObservation
 from worldmodel.agents.ou import OrnsteinUhlenbeck, ou_chains
 from worldmodel.agents.policies import (
     CallablePolicy,
@@ -23,14 +23,14 @@ __all__ = [
     "AgentOptions",
     "CallablePolicy",
     "DrivingExplorer",
+    "EmbeddingObservation",
+    "EmbeddingVecEnv",
+    "EmbeddingVectorObservation",
     "EncoderAdam",
     "EncoderFeatures",
     "EnvironmentExplorer",
     "LatentLaw",
     "LatentOU",
-    "LatentObservation",
-    "LatentVecEnv",
-    "LatentVectorObservation",
     "Mixture",
     "OrnsteinUhlenbeck",
     "Policy",

@@ -31,8 +31,8 @@ class EncoderFeatures(BaseFeaturesExtractor):
 
     On-policy algorithms share one extractor between actor and critic unless told otherwise; off-policy ones give actor,
     critic and target one each, unless ``share_features_extractor=True`` lets the actor's serve the critic, too. Every
-    minibatch is embedded anew: where the encoder is frozen, :class:`~worldmodel.agents.LatentObservation` embeds each
-    frame once and keeps the replay buffer small.
+    minibatch is embedded anew: where the encoder is frozen, :class:`~worldmodel.agents.EmbeddingObservation` embeds
+    each frame once and keeps the replay buffer small.
 
     Args:
         observation_space: frames, or a dictionary of one and other boxes.
@@ -55,7 +55,7 @@ class EncoderFeatures(BaseFeaturesExtractor):
         loaded = Encoder.load(encoder)
         frames = _stacked(frame, loaded.frame_size)
         rest = sum(int(np.prod(box.shape)) for box in beside.values())
-        super().__init__(observation_space, frames * loaded.latents + rest)
+        super().__init__(observation_space, frames * loaded.dim + rest)
         self._frame, self._beside, self._frame_size = name, tuple(beside), loaded.frame_size
         self._scaled = scaled and is_image_space(frame)  # SB3 scales nothing else
         if learning_rate is None:

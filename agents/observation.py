@@ -15,13 +15,13 @@ from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs, VecEnvStepR
 from worldmodel.encoders.encoder import Encoder, check_frames
 
 
-class LatentObservation(gym.Wrapper[np.ndarray, np.ndarray, Any, np.ndarray], RecordConstructorArgs):
+class EmbeddingObservation(gym.Wrapper[np.ndarray, np.ndarray, Any, np.ndarray], RecordConstructorArgs):
     """Observes the embedding of the frame, float32.
 
     A dictionary that holds one frame and other boxes becomes one vector: the embedding, its last changes, the rest.
 
     >>> from worldmodel.envs import make
-    >>> env = LatentObservation(make("reacher-easy", pixels=True), Encoder(latents=2), history=2)
+    >>> env = EmbeddingObservation(make("reacher-easy", pixels=True), Encoder(dim=2), history=2)
     >>> env.reset(seed=0)[0].shape, env.observation_space
     ((4,), Box(-inf, inf, (4,), float32))
     >>> env.close()
@@ -56,12 +56,12 @@ class LatentObservation(gym.Wrapper[np.ndarray, np.ndarray, Any, np.ndarray], Re
         return latent, float(reward), terminated, truncated, info
 
 
-class LatentVectorObservation(VectorWrapper[np.ndarray, np.ndarray, Any, np.ndarray, np.ndarray]):
+class EmbeddingVectorObservation(VectorWrapper[np.ndarray, np.ndarray, Any, np.ndarray, np.ndarray]):
     """The same over a vector environment of Gymnasium, all frames in one pass.
 
     Args:
         env: resets its environments by itself, in the next step or in the same one.
-        encoder: see :class:`LatentObservation`.
+        encoder: see :class:`EmbeddingObservation`.
         history: likewise.
 
     Raises:
@@ -72,7 +72,9 @@ class LatentVectorObservation(VectorWrapper[np.ndarray, np.ndarray, Any, np.ndar
         super().__init__(env)
         self._mode = env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
         if self._mode == AutoresetMode.DISABLED:
-            raise ValueError("LatentVectorObservation takes environments that reset themselves: autoreset is disabled")
+            raise ValueError(
+                "EmbeddingVectorObservation takes environments that reset themselves: autoreset is disabled"
+            )
         self._view = LatentView(env.single_observation_space, encoder, history, env.num_envs)
         self.single_observation_space = self._view.space
         self.observation_space = batch_space(self._view.space, env.num_envs)
@@ -100,11 +102,11 @@ class LatentVectorObservation(VectorWrapper[np.ndarray, np.ndarray, Any, np.ndar
         return latents, rewards, terminated, truncated, infos
 
 
-class LatentVecEnv(VecEnvWrapper):
+class EmbeddingVecEnv(VecEnvWrapper):
     """The same over a vector environment of stable-baselines3, terminal observations included.
 
     Args:
-        venv: see :class:`LatentObservation`.
+        venv: see :class:`EmbeddingObservation`.
         encoder: likewise.
         history: likewise.
     """
@@ -146,9 +148,9 @@ class LatentView:
         self._encoder = encoder if isinstance(encoder, Encoder) else Encoder.load(encoder).freeze()
         self._frame, frame, self._beside = frame_and_rest(space)
         check_frames(frame.shape, str(frame.dtype), self._encoder.frame_size)
-        self._past = np.zeros((envs, history, self._encoder.latents), np.float32)
+        self._past = np.zeros((envs, history, self._encoder.dim), np.float32)
         rest = sum(int(np.prod(box.shape)) for box in self._beside.values())
-        self.space = gym.spaces.Box(-np.inf, np.inf, (history * self._encoder.latents + rest,), np.float32)
+        self.space = gym.spaces.Box(-np.inf, np.inf, (history * self._encoder.dim + rest,), np.float32)
 
     def see(self, observations: Any, begins: np.ndarray) -> np.ndarray:
         """Return vectors (B, size) of the environments' observations; an episode ``begins`` where (B,) says so."""

@@ -32,7 +32,7 @@ wrist's sine is 0.05 after 2000 steps, and 0.98 with it.
 def fit_pose_encoder(
     spec: LatentSpec,
     episodes: Episodes,
-    latents: int,
+    dim: int,
     steps: int,
     *,
     device: str = "auto",
@@ -44,7 +44,7 @@ def fit_pose_encoder(
     Args:
         spec: latents of the data, from :func:`round_trip`.
         episodes: Ornstein-Uhlenbeck chains of poses, at :func:`speeds`.
-        latents: dimensions of the embedding; :func:`shown` says how many the picture shows.
+        dim: dimensions of the embedding; :func:`shown` says how many the picture shows.
         steps: of training, all stages together.
         device: auto, cpu or cuda.
         seed: decides the training.
@@ -63,7 +63,7 @@ def fit_pose_encoder(
                 warnings.simplefilter("ignore", LocalOptimumWarning)
             encoder = fit_encoder(
                 episodes,
-                latents,
+                dim,
                 OBJECTIVE,
                 options,
                 device=device,

@@ -33,9 +33,9 @@ class QuadraticCost:
     distance: Literal["sum", "final"] = "sum"
     final_weight: float = 1.0
 
-    def Q(self, latents: int) -> np.ndarray:
+    def Q(self, dim: int) -> np.ndarray:
         """Return Q (m, m)."""
-        return weight_matrix(self.state_weight, latents, "state weight")
+        return weight_matrix(self.state_weight, dim, "state weight")
 
     def R(self, actions: int) -> np.ndarray:
         """Return R (a, a)."""
@@ -174,7 +174,7 @@ class Condensation:
     @cached_property
     def powers(self) -> np.ndarray:
         """C A^t for t = 0..H (H + 1, m, S)."""
-        powers = [np.eye(self.model.latents, len(self.model.A))]
+        powers = [np.eye(self.model.dim, len(self.model.A))]
         for _ in range(self.horizon):
             powers.append(powers[-1] @ self.model.A)
         return np.stack(powers)
@@ -182,7 +182,7 @@ class Condensation:
     @cached_property
     def Q(self) -> np.ndarray:
         """Q of every step, with its weight (H, m, m)."""
-        return self.cost.step_weights(self.horizon)[:, None, None] * self.cost.Q(self.model.latents)
+        return self.cost.step_weights(self.horizon)[:, None, None] * self.cost.Q(self.model.dim)
 
     @cached_property
     def R(self) -> np.ndarray:
@@ -193,7 +193,7 @@ class Condensation:
     def Gamma(self) -> np.ndarray:
         """Γ (H, m, H a): block-Toeplitz, what each point of the unit box does to each later embedding."""
         impulse = self.powers[:-1] @ (self.model.B * self.bounds.half)  # (H, m, a)
-        Gamma = np.zeros((self.horizon, self.model.latents, self.horizon, self.model.B.shape[1]))
+        Gamma = np.zeros((self.horizon, self.model.dim, self.horizon, self.model.B.shape[1]))
         for step in range(self.horizon):
             Gamma[step:, :, step] = impulse[: self.horizon - step]
         return Gamma.reshape(*Gamma.shape[:2], -1)

@@ -39,7 +39,7 @@ def steady_state(model: LinearModel, goal: np.ndarray) -> tuple[np.ndarray, np.n
     free = Vt[int((sigma > 1e-10 * sigma[0]).sum()) :].T  # directions in which rests differ
     one = np.linalg.lstsq(still, model.bias, rcond=1e-10)[0]
     tiny = 1e-6  # a trace of action weight decides between rests that are as near
-    away = np.vstack([free[: model.latents], tiny * free[size:]])
-    short = np.hstack([goal - one[: model.latents], np.broadcast_to(-tiny * one[size:], (len(goal), actions))])
+    away = np.vstack([free[: model.dim], tiny * free[size:]])
+    short = np.hstack([goal - one[: model.dim], np.broadcast_to(-tiny * one[size:], (len(goal), actions))])
     rest = one + (free @ np.linalg.lstsq(away, short.T, rcond=1e-12)[0]).T
     return rest[:, :size], rest[:, size:]

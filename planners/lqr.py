@@ -120,7 +120,7 @@ class LQR:
     @cached_property
     def Q(self) -> np.ndarray:
         """The weight of the whole state (S, S): Q of the embedding, nothing on the past."""
-        Q, m = np.zeros_like(self.model.A), self.model.latents
+        Q, m = np.zeros_like(self.model.A), self.model.dim
         Q[:m, :m] = self.cost.Q(m)
         return Q
 
@@ -194,7 +194,7 @@ class LQR:
         """Return the linear term p (B, S) of the value sᵀ P s + 2 pᵀ s at a goal held forever, and v (B, a)."""
         K, P = self.riccati.K, self.riccati.P
         bias, free = hold_terms(self.model, goal, self.hold)
-        loop, m = self.model.A - self.model.B @ K, self.model.latents
+        loop, m = self.model.A - self.model.B @ K, self.model.dim
         constant = bias @ P @ loop + free @ self.R @ K - goal @ self.Q[:m]
         p = np.linalg.solve(np.eye(len(loop)) - loop.T, constant.T).T
         return p, self._lead(P, p, bias, free)
@@ -206,7 +206,7 @@ class LQR:
         length = self.horizon or max(path.shape[1], steps)
         path = path[:, np.minimum(np.arange(length), path.shape[1] - 1)]
         weights = self.cost.step_weights(length) if self.horizon else np.ones(length)
-        pulls = -weights[:, None] * (path @ self.Q[: self.model.latents])  # (B, H, S): those of s_1, ..., s_H
+        pulls = -weights[:, None] * (path @ self.Q[: self.model.dim])  # (B, H, S): those of s_1, ..., s_H
         p = self._fixed_point(path[:, -1])[0] if self.horizon is None else pulls[:, -1]
         lead = []
         for t in range(length - 1, -1, -1):

@@ -55,4 +55,4 @@ def value_equivalence(
 def _values(world: World, start: np.ndarray, goal: np.ndarray, cost: QuadraticCost) -> np.ndarray:
     lqr = LQR(world.linear, cost)
     s, there = (world.estimator.start(world.see(observation).astype(np.float64)) for observation in (start, goal))
-    return lqr.value(s, there[:, : world.linear.latents])
+    return lqr.value(s, there[:, : world.linear.dim])

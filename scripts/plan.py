@@ -132,7 +132,7 @@ def _check(options: PlanOptions, suite: SuiteEnv) -> Encoding | None:
     if options.dynamics == "neural" and "mpc-qp" in options.planner:
         raise ValueError("mpc-qp needs linear dynamics: take mpc-cem or mpc-gradient with --dynamics neural")
     if options.encoder is None:
-        Encoder(_latents(options, suite), (options.size, options.size))
+        Encoder(_dim(options, suite), (options.size, options.size))
         return None
     encoder = Encoder.load(options.encoder).freeze()
     if encoder.frame_size != (options.size, options.size):
@@ -141,8 +141,8 @@ def _check(options: PlanOptions, suite: SuiteEnv) -> Encoding | None:
     return Encoding(encoder, cli.file_digest(options.encoder / "model.safetensors"))
 
 
-def _latents(options: PlanOptions, suite: SuiteEnv) -> int:
-    return suite.latent_spec.n if options.latents is None else options.latents
+def _dim(options: PlanOptions, suite: SuiteEnv) -> int:
+    return suite.latent_spec.n if options.dim is None else options.dim
 
 
 def _announce(options: PlanOptions, suite: SuiteEnv, out: Path) -> None:
@@ -185,10 +185,10 @@ def _collect(options: PlanOptions, out: Path, suite: SuiteEnv) -> Stage:
 def _train(options: PlanOptions, out: Path, collected: Stage, episodes: Episodes, suite: SuiteEnv) -> Encoding:
     sizes = BUDGETS[options.budget]
     training = TrainingOptions(steps=sizes.steps, batch_size=sizes.batch_size, coarse_lag=COARSE, coarse_share=0.7)
-    latents, objective = _latents(options, suite), wm.LeJEPA()
+    dim, objective = _dim(options, suite), wm.LeJEPA()
     key = {
         "data": collected.digest,
-        "latents": latents,
+        "dim": dim,
         "objective": objective,
         "training": training,
         "seed": options.seed,
@@ -196,7 +196,7 @@ def _train(options: PlanOptions, out: Path, collected: Stage, episodes: Episodes
 
     def build(folder: Path) -> None:
         encoder = wm.fit_encoder(
-            episodes, latents, objective, training, device=options.device, seed=options.seed, out=folder
+            episodes, dim, objective, training, device=options.device, seed=options.seed, out=folder
         )
         encoder.save_pretrained(folder / "encoder")
 

@@ -40,7 +40,7 @@ class TrainOptions:
 
     Attributes:
         data: folder of a data set, from scripts/collect.py.
-        latents: dimensions of the embedding (default: as many as the data has true latents).
+        dim: dimensions of the embedding (default: as many as the data has true latents).
         objective: what is minimised, with its own options: a word at the end of the line, LeJEPA by default.
         training: how.
         seed: decides initial weights, order of pairs and random slices.
@@ -51,7 +51,7 @@ class TrainOptions:
     """
 
     data: Path
-    latents: int | None = None
+    dim: int | None = None
     objective: AnyObjective = field(default_factory=LeJEPA)
     training: TrainingOptions = field(default_factory=TrainingOptions)
     seed: int = 0
@@ -65,13 +65,13 @@ def main(options: Annotated[TrainOptions, tyro.conf.arg(name="")]) -> None:
     with joined() as ranks:
         episodes = _episodes(options, ranks)
         true_latents = len(episodes.card.mean)
-        latents = options.latents or true_latents
-        if not latents:
-            raise ValueError(f"{options.data} has no true latents: say how many the embedding has, with --latents")
+        dim = options.dim or true_latents
+        if not dim:
+            raise ValueError(f"{options.data} has no true latents: say how many the embedding has, with --dim")
         out = cli.run_folder(options.out, f"train-{options.data.name}")
         start = time.monotonic()
         encoder = wm.fit_encoder(
-            episodes, latents, options.objective, options.training, device=options.device, seed=options.seed, out=out
+            episodes, dim, options.objective, options.training, device=options.device, seed=options.seed, out=out
         )
     if not ranks.first:
         return
@@ -84,7 +84,7 @@ def main(options: Annotated[TrainOptions, tyro.conf.arg(name="")]) -> None:
     encoder.save_pretrained(out / "encoder")
     if encoder.history is not None:
         figures.save_figure(figures.training_curve(encoder.history), out / "training.png")
-    measured: dict[str, Any] = {"latents": latents}
+    measured: dict[str, Any] = {"dim": dim}
     if true_latents:
         report = wm.identifiability(encoder, episodes)
         for name, value in zip(episodes.card.latent_names, report.r2_per_latent, strict=True):

@@ -1,7 +1,7 @@
 """Train agents of stable-baselines3, one for each seed, and compare what they observe.
 
-python scripts/train_agent.py --env reacher-easy --algo sac --obs latent
-python scripts/train_agent.py --env reacher-easy --obs state latent pixels --seeds 3 --jobs 2 --minutes 20
+python scripts/train_agent.py --env reacher-easy --algo sac --obs embedding
+python scripts/train_agent.py --env reacher-easy --obs state embedding pixels --seeds 3 --jobs 2 --minutes 20
 """
 
 import shutil
@@ -29,7 +29,7 @@ from worldmodel.utils.workers import HOURS, dismiss, in_parallel
 
 def main(options: Annotated[TrainAgentOptions, tyro.conf.arg(name="")]) -> None:
     """Train, and show what the agents reach beside a random policy."""
-    training, sees = _training(options), bool({"latent", "features"} & set(options.obs))
+    training, sees = _training(options), bool({"embedding", "features"} & set(options.obs))
     _check_options(options, sees)
     sight = None if options.encoder is None else given_sight(options.encoder)
     for obs in options.obs:
@@ -57,13 +57,13 @@ def _check_options(options: TrainAgentOptions, sees: bool) -> None:
     if len(set(options.obs)) < max(1, len(options.obs)):
         raise ValueError(f"--obs {' '.join(options.obs)}: one or several, each once")
     if options.encoder is not None and not sees:
-        raise ValueError(f"--encoder is for --obs latent and features, not for {', '.join(options.obs)}")
+        raise ValueError(f"--encoder is for --obs embedding and features, not for {', '.join(options.obs)}")
 
 
 def _check_task(options: TrainAgentOptions, obs: Observation, training: AgentOptions, sight: Sight | None) -> None:
     """Refuse a task that there is not, and a replay buffer that does not fit, before any long work."""
     env = make_env(options, obs, sight.frame_size if sight else None)
-    if options.algo == "sac" and obs != "latent":  # a latent is small
+    if options.algo == "sac" and obs != "embedding":  # an embedding is small
         stacked = 1 if obs == "state" else options.history
         transitions = training.transitions * min(options.jobs, options.seeds)
         check_replay_memory(batch_space(env.observation_space, stacked), env.action_space, transitions)
@@ -131,7 +131,7 @@ def train_seed(
 ) -> Stage:
     """Train the agent of one seed, or take the one of an earlier run; its folder holds ``best-<algo>.zip``."""
     training = _training(options)
-    sight = sight if obs in ("latent", "features") else None
+    sight = sight if obs in ("embedding", "features") else None
     inputs = agent_inputs(options, obs, sight)
 
     def build(folder: Path) -> None:

@@ -79,7 +79,7 @@ def test_the_world_model_knows_no_simulator() -> None:
 
 def test_an_encoder_loads_where_no_simulator_is_installed() -> None:
     block = "import sys; sys.modules.update(dict.fromkeys(['mujoco', 'dm_control', 'shimmy', 'gymnasium']));"
-    code = block + "import worldmodel as wm; wm.Encoder(latents=2); wm.fit_encoder; wm.identifiability"
+    code = block + "import worldmodel as wm; wm.Encoder(dim=2); wm.fit_encoder; wm.identifiability"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecFrameStack
 
-from worldmodel.agents import EncoderFeatures, LatentVecEnv
+from worldmodel.agents import EmbeddingVecEnv, EncoderFeatures
 from worldmodel.agents.standardised import standardise
 from worldmodel.encoders.encoder import Encoder
 from worldmodel.envs import make
@@ -36,10 +36,10 @@ class Inputs:
 
 
 def agent_inputs(options: TrainAgentOptions, obs: Observation, sight: Sight | None) -> Inputs:
-    """Return what the options ask for; ``sight`` is the encoder of latents and features."""
+    """Return what the options ask for; ``sight`` is the encoder of embeddings and features."""
     encoder = None if sight is None else Encoder.load(sight.folder).freeze()
     make_envs = partial(_environments, options, obs, encoder)
-    if obs in ("state", "latent"):
+    if obs in ("state", "embedding"):
         envs = make_envs(options.envs)
         policy_options = standardise(envs, _LOOKED_AT, seed=0)
         envs.close()
@@ -75,9 +75,9 @@ def make_env(
 
 def _environments(options: TrainAgentOptions, obs: Observation, encoder: Encoder | None, count: int) -> VecEnv:
     envs: VecEnv = DummyVecEnv([partial(make_env, options, obs, encoder.frame_size if encoder else None)] * count)
-    if obs == "latent":
+    if obs == "embedding":
         assert encoder is not None
-        return LatentVecEnv(envs, encoder, options.history)
+        return EmbeddingVecEnv(envs, encoder, options.history)
     if obs in ("pixels", "features") and options.history > 1:
         return VecFrameStack(envs, options.history)
     return envs

@@ -6,7 +6,7 @@ from typing import Literal
 
 from worldmodel.agents.training import Algorithm
 
-Observation = Literal["state", "latent", "pixels", "features"]
+Observation = Literal["state", "embedding", "pixels", "features"]
 Goal = Literal["picture", "beside"]
 
 
@@ -17,14 +17,14 @@ class TrainAgentOptions:
     Attributes:
         env: a DeepMind Control task: reacher-easy, point_mass, cartpole-swingup, ...
         algo: sac or ppo.
-        obs: what the agent observes, one or several to compare: the task's flat state, the latent that an encoder reads
-            from a frame, pixels through SB3's own network, or features: an encoder inside the policy.
+        obs: what the agent observes, one or several to compare: the task's flat state, the embedding of a
+            frame, pixels through SB3's own network, or features: an encoder inside the policy.
         goal: where frames leave the target of the task: in the picture, or beside it in numbers.
-        encoder: folder of an encoder, for latent and features (default: one is trained first, on OU poses of joints
+        encoder: folder of an encoder, for embedding and features (default: one is trained first, on OU poses of joints
             and target).
         encoder_frames: frames that such an encoder is trained on.
         encoder_steps: steps that it is trained.
-        history: frames that are looked back on: latents with their changes, stacked pixels.
+        history: frames that are looked back on: embeddings with their changes, stacked pixels.
         steps: environment steps of each agent.
         minutes: training of each agent ends after so many minutes, though steps are left.
         seeds: how many agents are trained on each, each with a seed of its own.

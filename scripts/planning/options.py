@@ -38,7 +38,7 @@ class PlanOptions:
         encoder: folder of a trained encoder, to use instead of training one.
         rho: correlation of every latent across one step of the Ornstein-Uhlenbeck data; training takes pairs three
             steps apart first, then neighbours.
-        latents: dimensions of the embedding (default: as many as the task has latents).
+        dim: dimensions of the embedding (default: as many as the task has latents).
         planner: what drives the simulator from frames: straight-line, lqr, mpc-qp, mpc-cem, mpc-icem, mpc-mppi,
             mpc-gradient; none at all leaves the closed loop out.
         dynamics: what actions do: a Kalman filter's linear model, a linear one of the last frames, or networks.
@@ -58,7 +58,7 @@ class PlanOptions:
     budget: Budget = "default"
     encoder: Path | None = None
     rho: float = 0.97
-    latents: int | None = None
+    dim: int | None = None
     planner: tuple[PlannerName, ...] = ("straight-line", "lqr", "mpc-qp")
     dynamics: ModelKind = "kalman"
     action_weight: float | None = None

@@ -139,7 +139,7 @@ def write_result(
         "versions": versions(),
         "wall_seconds": seconds,
         "data": {key: data[key] for key in ("explorer", "frames", "rho", "gaussianity", "render_ms_per_frame")},
-        "encoder": {"latents": encoder.latents, **report.to_json(), "certificate": proof.to_json()},
+        "encoder": {"dim": encoder.dim, **report.to_json(), "certificate": proof.to_json()},
         "excluded_tasks": plans.tasks.excluded,
         "plans": [plan.to_json() for plan in (*plans.outcomes, *(control.closed.outcomes if control else ()))],
         "dynamics": None if control is None else _dynamics(control, options),

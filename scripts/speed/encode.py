@@ -26,7 +26,7 @@ class Encode:
     Attributes:
         batches: frames that are embedded together; one is what a policy sees.
         size: height and width of a frame in pixels.
-        latents: dimensions of the embedding; NatureCNN has 512 features.
+        dim: dimensions of the embedding; NatureCNN has 512 features.
         frames: embedded per repeat, in batches; of single ones a fourth.
         repeats: how often each is timed, after one round that is not.
         threads: of either side.
@@ -37,7 +37,7 @@ class Encode:
 
     batches: tuple[int, ...] = (1, 64)
     size: int = 64
-    latents: int = 2
+    dim: int = 2
     frames: int = 256
     repeats: int = 9
     threads: int = 1
@@ -89,7 +89,7 @@ def encode(options: Encode) -> list[EncodeTime]:
 
 def our_way(options: Encode, device: torch.device) -> Embed:
     """Return what turns frames (B, H, W, 3) uint8 into embeddings (B, m)."""
-    return Encoder(options.latents, (options.size, options.size)).to(device).freeze().encode
+    return Encoder(options.dim, (options.size, options.size)).to(device).freeze().encode
 
 
 def nature_cnn(options: Encode, device: torch.device) -> Embed:

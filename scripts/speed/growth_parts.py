@@ -10,7 +10,7 @@ import torch
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 from worldmodel import envs
-from worldmodel.agents import LatentOU, LatentVecEnv, collect
+from worldmodel.agents import EmbeddingVecEnv, LatentOU, collect
 from worldmodel.data.store import load_episodes
 from worldmodel.dynamics.linear import LinearGaussianDynamics
 from worldmodel.encoders.encoder import Encoder
@@ -84,7 +84,7 @@ def parts(setting: Setting) -> list[Part]:
         Part("samples", "LeJEPA and its gradient", _doubled(32, 4_096), lambda N: _lejepa(N, 8, setting)),
         Part("samples", "step of fit_encoder", _doubled(16, 512), lambda N: _fit_encoder(N, 2, setting)),
         Part("samples", "MPC-CEM plans", _doubled(32, 4_096), lambda K: _plans(CEM(K), 8, _STATES, setting)),
-        Part("environments", "LatentVecEnv.step", _doubled(1, 64), lambda E: _step(E, setting)),
+        Part("environments", "EmbeddingVecEnv.step", _doubled(1, 64), lambda E: _step(E, setting)),
         Part("environments", "LQR acts", _doubled(16, 4_096), lambda E: _acts(E, setting)),
         Part("environments", "MPC-QP plans", _doubled(4, 1_024), lambda E: _plans(QP(), E, _STATES, setting)),
         Part("environments", "MPC-CEM plans", _doubled(4, 128), lambda E: _plans(CEM(), E, _STATES, setting)),
@@ -162,7 +162,7 @@ def _acts(environments: int, setting: Setting) -> Call:
 
 def _step(environments: int, setting: Setting) -> Call:
     venv = DummyVecEnv([lambda: envs.make("reacher", pixels=True)] * environments)
-    agents = LatentVecEnv(venv, Encoder(2, (_SIZE, _SIZE)).to(setting.device).freeze())
+    agents = EmbeddingVecEnv(venv, Encoder(2, (_SIZE, _SIZE)).to(setting.device).freeze())
     agents.seed(setting.seed)
     agents.reset()
     actions = np.zeros((environments, _ACTIONS), np.float32)

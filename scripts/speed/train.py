@@ -29,7 +29,7 @@ class Train:
     """Take training steps of fit_encoder and of the published encoder by turns, on the same pairs in memory.
 
     Attributes:
-        latents: dimensions m of the embedding.
+        dim: dimensions m of the embedding.
         size: height and width of a frame in pixels; frames are noise, as time does not depend on what they show.
         frames: in memory.
         batch_size: pairs per step.
@@ -43,7 +43,7 @@ class Train:
         out: output folder.
     """
 
-    latents: int = 2
+    dim: int = 2
     size: int = 64
     frames: int = 2_048
     batch_size: int = 128
@@ -126,7 +126,7 @@ def our_ways(options: Train, device: torch.device, pairs: Pairs) -> dict[str, Ca
     """Return what takes some steps of fit_encoder, and returns milliseconds per step, by name."""
     with torch.random.fork_rng():
         torch.manual_seed(options.seed)
-        encoder = Encoder(options.latents, (options.size, options.size))
+        encoder = Encoder(options.dim, (options.size, options.size))
     encoder.fit_normalisation(pairs.frames[:256].cpu().numpy())
     training = TrainingOptions(steps=1_000_000, batch_size=options.batch_size)
     run = TrainingRun(encoder, LeJEPA(), training, 0.97, options.seed, device, "bench")
@@ -149,7 +149,7 @@ def published_ways(options: Train, device: torch.device, pairs: Pairs) -> dict[s
     """Return what takes some published steps, and returns milliseconds per step, by name."""
     with torch.random.fork_rng():
         torch.manual_seed(options.seed)
-        encoder = published_encoder(options.latents, options.size).to(device)
+        encoder = published_encoder(options.dim, options.size).to(device)
     step = published_step(encoder, options.seed)
 
     def measure(threads: int) -> float:

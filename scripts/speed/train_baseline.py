@@ -13,13 +13,13 @@ from torch import Tensor, nn
 from worldmodel.encoders.sigreg import random_slices, sigreg_direct
 
 
-def published_encoder(latents: int, size: int = 64) -> nn.Sequential:
+def published_encoder(dim: int, size: int = 64) -> nn.Sequential:
     """Return the encoder: pixels (B, 3, size, size) between 0 and 1 to embeddings (B, m)."""
     channels = (3, 32, 64, 128, 256)
     layers: list[nn.Module] = []
     for before, after in pairwise(channels):
         layers += [nn.Conv2d(before, after, kernel_size=4, stride=2, padding=1), nn.ReLU()]
-    return nn.Sequential(*layers, nn.Flatten(), nn.Linear(256 * (size // 16) ** 2, latents))
+    return nn.Sequential(*layers, nn.Flatten(), nn.Linear(256 * (size // 16) ** 2, dim))
 
 
 def published_loss(views: Tensor, generator: torch.Generator, weight: float) -> Tensor:

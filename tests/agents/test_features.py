@@ -40,7 +40,7 @@ ONE = gym.spaces.Box(0, 255, (SIZE, SIZE, 3), np.uint8)
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("encoder")
     torch.manual_seed(0)
-    encoder = Encoder(latents=2, frame_size=(SIZE, SIZE), channels=(8, 8, 8, 8, 8), hidden=16)
+    encoder = Encoder(dim=2, frame_size=(SIZE, SIZE), channels=(8, 8, 8, 8, 8), hidden=16)
     with torch.no_grad():
         encoder.train()(torch.randint(0, 255, (64, SIZE, SIZE, 3), dtype=torch.uint8))
     encoder.save_pretrained(folder)

@@ -15,7 +15,7 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.env_checker import check_env as check_sb3_env
 from stable_baselines3.common.vec_env import DummyVecEnv
 
-from worldmodel.agents import LatentObservation, LatentVecEnv, LatentVectorObservation
+from worldmodel.agents import EmbeddingObservation, EmbeddingVecEnv, EmbeddingVectorObservation
 from worldmodel.encoders.encoder import Encoder
 from worldmodel.envs import make
 from worldmodel.utils.devices import one_core_spared
@@ -33,7 +33,7 @@ def one_core() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def encoder() -> Encoder:
     torch.manual_seed(0)
-    encoder = Encoder(latents=2, frame_size=(SIZE, SIZE), channels=(8, 8, 8, 8, 8), hidden=16)
+    encoder = Encoder(dim=2, frame_size=(SIZE, SIZE), channels=(8, 8, 8, 8, 8), hidden=16)
     with torch.no_grad():  # statistics of its own, so that one pass for many cannot hide behind zeros
         encoder.train()(torch.randint(0, 255, (64, SIZE, SIZE, 3), dtype=torch.uint8))
     return encoder.eval()
@@ -49,7 +49,7 @@ def short(steps: int = 3) -> gym.Env[Any, Any]:
 
 @pytest.mark.parametrize("target, history, size", [(False, 1, 2), (False, 3, 6), (True, 2, 7)])
 def test_both_libraries_find_no_fault(encoder: Encoder, target: bool, history: int, size: int) -> None:
-    env = LatentObservation(pixels(target=target, render_mode="rgb_array"), encoder, history)
+    env = EmbeddingObservation(pixels(target=target, render_mode="rgb_array"), encoder, history)
     assert env.observation_space == gym.spaces.Box(-np.inf, np.inf, (size,), np.float32)
     with warnings.catch_warnings():
         warnings.filterwarnings("error", message=".*(observation|dtype|seed).*")
@@ -60,7 +60,7 @@ def test_both_libraries_find_no_fault(encoder: Encoder, target: bool, history: i
 
 
 def test_it_observes_the_embedding_its_change_and_what_stood_beside_the_frame(encoder: Encoder) -> None:
-    plain, env = pixels(target=True), LatentObservation(pixels(target=True), encoder, history=2)
+    plain, env = pixels(target=True), EmbeddingObservation(pixels(target=True), encoder, history=2)
     one, two = plain.reset(seed=3)[0], env.reset(seed=3)[0]
     h = encoder.encode(one["frame"][None])[0]
     np.testing.assert_allclose(two, [*h, 0, 0, *one["target"]], atol=1e-6)
@@ -89,10 +89,10 @@ ACTIONS = np.random.default_rng(0).uniform(-1, 1, (7, 2)).astype(np.float32)
 def test_many_environments_of_sb3_see_what_each_would_see_alone_in_one_pass(
     encoder: Encoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    alone = [play(LatentObservation(short(), encoder, 2), seed, ACTIONS) for seed in (5, 6)]
+    alone = [play(EmbeddingObservation(short(), encoder, 2), seed, ACTIONS) for seed in (5, 6)]
     passes, encode = [], Encoder.encode
     monkeypatch.setattr(Encoder, "encode", lambda self, frames: passes.append(len(frames)) or encode(self, frames))
-    envs = LatentVecEnv(DummyVecEnv([short, short]), encoder, 2)
+    envs = EmbeddingVecEnv(DummyVecEnv([short, short]), encoder, 2)
     envs.seed(5)
     seen: list[list[np.ndarray]] = [[observation] for observation in np.asarray(envs.reset())]
     for action in ACTIONS:
@@ -108,7 +108,7 @@ def test_many_environments_of_sb3_see_what_each_would_see_alone_in_one_pass(
 
 @pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
 def test_many_environments_of_gymnasium_see_what_each_would_see_alone(encoder: Encoder, mode: AutoresetMode) -> None:
-    envs = LatentVectorObservation(SyncVectorEnv([short, short], autoreset_mode=mode), encoder, 2)
+    envs = EmbeddingVectorObservation(SyncVectorEnv([short, short], autoreset_mode=mode), encoder, 2)
     assert envs.observation_space.shape == (2, 7)
     seen = [envs.reset(seed=5)[0]]
     actions = list(ACTIONS)
@@ -120,7 +120,7 @@ def test_many_environments_of_gymnasium_see_what_each_would_see_alone(encoder: E
         if not (mode == AutoresetMode.NEXT_STEP and len(seen) in (4, 8)):  # the action that starts an episode is unused
             played.append(action)
         seen.append(observations)
-    alone = [play(LatentObservation(short(), encoder, 2), seed, np.array(played)) for seed in (5, 6)]
+    alone = [play(EmbeddingObservation(short(), encoder, 2), seed, np.array(played)) for seed in (5, 6)]
     length = min(len(seen), len(alone[0]))
     np.testing.assert_allclose(np.stack(seen, 1)[:, :length], np.array(alone)[:, :length], atol=1e-5)
     assert length >= 7
@@ -129,13 +129,13 @@ def test_many_environments_of_gymnasium_see_what_each_would_see_alone(encoder: E
 
 def test_a_vector_environment_that_waits_for_its_user_is_refused(encoder: Encoder) -> None:
     with pytest.raises(ValueError, match="autoreset is disabled"):
-        LatentVectorObservation(SyncVectorEnv([short], autoreset_mode=AutoresetMode.DISABLED), encoder)
+        EmbeddingVectorObservation(SyncVectorEnv([short], autoreset_mode=AutoresetMode.DISABLED), encoder)
 
 
 def test_an_agent_trains_on_latents(encoder: Encoder, tmp_path: Path) -> None:
     encoder.save_pretrained(tmp_path)
     before = {name: value.clone() for name, value in encoder.state_dict().items()}
-    envs = LatentVecEnv(DummyVecEnv([lambda: short(40)] * 2), tmp_path, history=2)
+    envs = EmbeddingVecEnv(DummyVecEnv([lambda: short(40)] * 2), tmp_path, history=2)
     PPO("MlpPolicy", envs, n_steps=32, batch_size=32, device="cpu").learn(128)
     assert all(torch.equal(before[name], value) for name, value in encoder.state_dict().items())
     envs.close()
@@ -157,12 +157,12 @@ def test_what_is_no_frame_of_the_encoder_is_one_line(
     encoder: Encoder, wrapped: Callable[[], gym.Env[Any, Any]], line: str
 ) -> None:
     with pytest.raises(ValueError, match=line):
-        LatentObservation(wrapped(), encoder)
+        EmbeddingObservation(wrapped(), encoder)
 
 
 def test_a_history_of_nothing_is_refused(encoder: Encoder) -> None:
     with pytest.raises(ValueError, match="history is 0"):
-        LatentObservation(pixels(), encoder, history=0)
+        EmbeddingObservation(pixels(), encoder, history=0)
 
 
 class Bare(gym.Env[Any, Any]):

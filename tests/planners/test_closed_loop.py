@@ -106,7 +106,7 @@ def test_planners_are_judged_beside_their_own_twin(env: SuiteEnv) -> None:
 @pytest.mark.parametrize("name", ["straight-line", "mpc-cem"])
 def test_two_processes_drive_like_one(name: PlannerName, data: Episodes) -> None:
     env = SuiteEnv("reacher", "hard", frame_skip=2, height=16, width=16)
-    world, _ = fit_worlds(Encoder(latents=2, frame_size=(16, 16)), data, env.latent_spec, "linear")
+    world, _ = fit_worlds(Encoder(dim=2, frame_size=(16, 16)), data, env.latent_spec, "linear")
     tasks = control_goals(env.latent_spec, 3, np.random.default_rng(3))
     policy = planner_policy(name, world, frames_at(env, tasks.goal), 2, ControlOptions())
     one = drive(env, policy, "frames", tasks.start, 4)

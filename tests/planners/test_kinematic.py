@@ -31,7 +31,7 @@ def tasks(env: SuiteEnv) -> GoalTasks:
 
 @pytest.fixture(scope="module")
 def training(env: SuiteEnv) -> tuple[np.ndarray, np.ndarray, Encoder]:
-    z, encoder = np.random.default_rng(1).standard_normal((200, 2)), Encoder(latents=2)
+    z, encoder = np.random.default_rng(1).standard_normal((200, 2)), Encoder(dim=2)
     return encoder.encode(frames_at(env, z)), z, encoder
 
 

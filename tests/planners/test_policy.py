@@ -105,7 +105,7 @@ def test_frames_alone_are_enough(tmp_path: Path) -> None:
     env = SuiteEnv("point_mass", "easy", frame_skip=2)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        untrained = Encoder(latents=2)
+        untrained = Encoder(dim=2)
     embedding, oracle = fit_worlds(untrained, data, env.latent_spec)
     env.reset(seed=0, options={"latents": np.array([0.5, 0.5])})
     goal = env.render()

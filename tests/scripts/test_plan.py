@@ -68,11 +68,11 @@ def test_a_second_run_goes_straight_to_planning_and_a_given_encoder_is_used(out:
     [
         ({"size": 60}, "multiples of 16"),
         ({"rho": 1.5}, "rho is 1.5"),
-        ({"latents": 0}, "at least one latent"),
+        ({"dim": 0}, "at least one dimension"),
         ({"encoder": Path("/nowhere")}, "not an encoder"),
         ({"dynamics": "neural", "planner": ("mpc-qp",)}, "needs linear dynamics"),
     ],
-    ids=["size", "rho", "latents", "encoder", "dynamics"],
+    ids=["size", "rho", "dim", "encoder", "dynamics"],
 )
 def test_bad_input_is_refused_before_anything_is_made(bad: dict[str, Any], line: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=line):

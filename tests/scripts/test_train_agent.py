@@ -36,7 +36,7 @@ def test_every_seed_is_trained_once_and_stands_in_the_result(
         (replace(SMALL, steps=10**12), "a replay buffer of 1000000000000 transitions takes"),
         (replace(SMALL, steps=10**8, obs=("features",)), "a replay buffer of 100000000 transitions takes 49"),
         (replace(SMALL, seeds=0), "seeds is 0"),
-        (replace(SMALL, encoder=Path("runs")), "--encoder is for --obs latent and features"),
+        (replace(SMALL, encoder=Path("runs")), "--encoder is for --obs embedding and features"),
     ],
     ids=["env", "memory", "memory of frames", "seeds", "encoder"],
 )

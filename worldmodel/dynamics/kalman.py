@@ -47,14 +47,14 @@ class KalmanFilter:
         check_matrices(self, shapes)
 
     @property
-    def latents(self) -> int:
+    def dim(self) -> int:
         """Dimensions m of the embedding."""
         return len(self.V)
 
     @cached_property
     def C(self) -> np.ndarray:
         """The readout h = C x (m, 2 m)."""
-        return np.eye(self.latents, len(self.A))
+        return np.eye(self.dim, len(self.A))
 
     @cached_property
     def steady(self) -> tuple[np.ndarray, np.ndarray]:
@@ -106,13 +106,13 @@ class KalmanFilter:
     def rest(self, position: np.ndarray) -> np.ndarray:
         """Return the settled estimates (..., 2 m) at positions (..., m)."""
         M, n = self._settled
-        m = self.latents
+        m = self.dim
         return self.start(np.linalg.solve(M[:m], (position - n[:m])[..., None])[..., 0])
 
     def step(self, s: np.ndarray, a: np.ndarray, h: np.ndarray) -> np.ndarray:
         """Return the estimates (B, 2 m) once actions a (B, a) were executed and embeddings h (B, m) were seen."""
         predicted = self.transition(s, a)
-        return predicted + (h - predicted[..., : self.latents]) @ self.steady[0].T
+        return predicted + (h - predicted[..., : self.dim]) @ self.steady[0].T
 
     def transformed(self, Q: np.ndarray) -> Self:
         """Return the same filter in other coordinates, h = Q z with Q (m, m) invertible."""
@@ -142,7 +142,7 @@ class KalmanFilter:
                 predicted = means[-1] @ self.A.T + pushed[:, t - 1]
                 P = self.A @ covariances[-1] @ self.A.T + self.W
             K, updated = self._gain(P)
-            means.append(predicted + (h[:, t] - predicted[:, : self.latents]) @ K.T)
+            means.append(predicted + (h[:, t] - predicted[:, : self.dim]) @ K.T)
             covariances.append(updated)
         return np.stack(means, axis=1), np.stack(covariances)
 
@@ -213,7 +213,7 @@ def _maximised(
     """Return the filter that its own smoothed estimates ask for, and mean and covariance of the first states."""
     h, actions, seen, acted = episodes
     x, spread = _smoothed(kalman, episodes, mean, covariance)
-    size, m = len(kalman.A), kalman.latents
+    size, m = len(kalman.A), kalman.dim
     known = np.hstack([x[:, :-1][acted], actions[acted], np.ones((int(acted.sum()), 1))])
     now, both = known.T @ known, x[:, 1:][acted].T @ known
     now[:size, :size] += spread.before
@@ -275,7 +275,7 @@ def _smoothed(
 
 def _canonical(kalman: KalmanFilter) -> KalmanFilter:
     """Return the same filter with a velocity that is the displacement expected of a step without action."""
-    m, eye = kalman.latents, np.eye(kalman.latents)
+    m, eye = kalman.dim, np.eye(kalman.dim)
     T = np.block([[eye, np.zeros((m, m))], [kalman.A[:m, :m] - eye, kalman.A[:m, m:]]])
     if np.linalg.cond(T) > 1e8:  # its velocity never shows in the position
         return kalman

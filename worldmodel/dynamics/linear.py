@@ -57,7 +57,7 @@ class LinearGaussianDynamics:
         bias: c (S,).
         noise_cov: W (S, S), zero outside the newest embedding.
         history: embeddings in the state.
-        latents: dimensions m of an embedding.
+        dim: dimensions m of an embedding.
         actions: dimensions a of an action.
         excitation: how well the data determined it, if it was fitted.
     """
@@ -67,7 +67,7 @@ class LinearGaussianDynamics:
     bias: np.ndarray
     noise_cov: np.ndarray
     history: int
-    latents: int
+    dim: int
     actions: int
     excitation: Excitation | None = None
 
@@ -79,7 +79,7 @@ class LinearGaussianDynamics:
     @cached_property
     def layout(self) -> StateLayout:
         """How the state is built."""
-        return StateLayout(self.history, self.latents, self.actions)
+        return StateLayout(self.history, self.dim, self.actions)
 
     @property
     def radius(self) -> float:
@@ -98,11 +98,11 @@ class LinearGaussianDynamics:
     def transformed(self, Q: np.ndarray, b: np.ndarray | None = None) -> Self:
         """Return the same dynamics in other coordinates, h = Q z + b with Q (m, m) invertible."""
         T, layout = lift(Q, self.layout), self.layout
-        shift = layout.start(np.zeros(layout.latents) if b is None else b)
+        shift = layout.start(np.zeros(layout.dim) if b is None else b)
         A = T @ self.A @ np.linalg.inv(T)
         bias = T @ self.bias + shift - A @ shift
         W = T @ self.noise_cov @ T.T
-        return type(self)(A, T @ self.B, bias, W, self.history, self.latents, self.actions)
+        return type(self)(A, T @ self.B, bias, W, self.history, self.dim, self.actions)
 
     def save(self, path: Path) -> Path:
         """Write an ``.npz`` of plain arrays, whole or not at all."""
@@ -125,7 +125,7 @@ class LinearGaussianDynamics:
         try:
             with np.load(path, allow_pickle=False) as file:
                 values = {name: file[name] for name in file.files}
-            numbers = {name: values[name].item() for name in ("history", "latents", "actions")}
+            numbers = {name: values[name].item() for name in ("history", "dim", "actions")}
             matrices = {name: values[name] for name in ("A", "B", "bias", "noise_cov")}
             excitation = {f.name: values.get(f"excitation_{f.name}") for f in fields(Excitation)}
         except FileNotFoundError:
@@ -200,7 +200,7 @@ def _fit(data: Trajectories, history: int, ridge: float, max_condition: float) -
     intercept = Y.mean(axis=0) - mean @ coefficients
     residuals = Y - Y.mean(axis=0) - X @ (coefficients * scale[:, None])
     A, B = layout.shift()
-    m, size = layout.latents, layout.size
+    m, size = layout.dim, layout.size
     A[:m], B[:m] = coefficients[:size].T, coefficients[size:].T
     noise_cov = np.zeros((size, size))
     noise_cov[:m, :m] = residuals.T @ residuals / (len(X) - X.shape[1])

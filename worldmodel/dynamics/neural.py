@@ -20,7 +20,7 @@ from worldmodel.utils.files import write_whole
 from worldmodel.utils.progress import progress_bar
 
 _LINEAR = ("A", "B", "bias", "noise_cov")
-_NUMBERS = ("history", "latents", "actions")
+_NUMBERS = ("history", "dim", "actions")
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class NeuralDynamics(nn.Module):
         super().__init__()
         self.linear, self.members, self.hidden = linear, members, hidden
         inputs = linear.layout.size + linear.actions
-        sizes = [inputs, hidden, hidden, linear.latents]
+        sizes = [inputs, hidden, hidden, linear.dim]
         for layer, (fan_in, fan_out) in enumerate(pairwise(sizes)):
             last = layer == len(sizes) - 2  # nothing is added to the linear model before training
             weight = torch.zeros(members, fan_in, fan_out) if last else torch.randn(members, fan_in, fan_out)
@@ -76,7 +76,7 @@ class NeuralDynamics(nn.Module):
             self.register_parameter(f"bias{layer}", nn.Parameter(torch.zeros(members, 1, fan_out)))
         self.register_buffer("centre", torch.zeros(inputs))
         self.register_buffer("scale", torch.ones(inputs))
-        self.register_buffer("sigma", torch.ones(linear.latents))
+        self.register_buffer("sigma", torch.ones(linear.dim))
 
     @property
     def layout(self) -> StateLayout:
@@ -89,7 +89,7 @@ class NeuralDynamics(nn.Module):
         for layer in range(3):
             x = torch.baddbmm(getattr(self, f"bias{layer}"), x, getattr(self, f"weight{layer}"))
             x = nn.functional.silu(x) if layer < 2 else x
-        h = self.linear.transition(s, a)[..., : self.linear.latents] + self.sigma * x
+        h = self.linear.transition(s, a)[..., : self.linear.dim] + self.sigma * x
         return self.layout.step(s, a, h)
 
     def members_of(self, s: Tensor, a: Tensor) -> Tensor:
@@ -108,7 +108,7 @@ class NeuralDynamics(nn.Module):
     def disagreement(self, s: np.ndarray, a: np.ndarray) -> np.ndarray:
         """Return how far the members differ (...,): large where the data say little."""
         with torch.no_grad():
-            ahead = self.members_of(torch.as_tensor(s), torch.as_tensor(a))[..., : self.linear.latents]
+            ahead = self.members_of(torch.as_tensor(s), torch.as_tensor(a))[..., : self.linear.dim]
         return ahead.std(dim=0, correction=0).norm(dim=-1).double().cpu().numpy()
 
     def save(self, path: Path) -> Path:
@@ -136,8 +136,8 @@ class NeuralDynamics(nn.Module):
                 numbers = {name: int(value) for name, value in file.metadata().items()}
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
             matrices = {name: tensors.pop(f"linear.{name}").numpy() for name in _LINEAR}
-            history, latents, actions = (numbers[name] for name in _NUMBERS)
-            linear = LinearGaussianDynamics(**matrices, history=history, latents=latents, actions=actions)
+            history, dim, actions = (numbers[name] for name in _NUMBERS)
+            linear = LinearGaussianDynamics(**matrices, history=history, dim=dim, actions=actions)
             dynamics = cls(linear, numbers["members"], numbers["hidden"])
             dynamics.load_state_dict(tensors)
         except (SafetensorError, OSError, KeyError, ValueError, RuntimeError, AttributeError) as error:
@@ -187,7 +187,7 @@ def fit_neural_dynamics(
         torch.manual_seed(seed)
         dynamics = NeuralDynamics(linear, options.members, options.hidden)
     inputs = np.hstack([s, a[:, 0]])
-    missed = targets[:, 0] - linear.transition(s, a[:, 0])[:, : linear.latents]
+    missed = targets[:, 0] - linear.transition(s, a[:, 0])[:, : linear.dim]
     for name, value in (("centre", inputs.mean(0)), ("scale", inputs.std(0)), ("sigma", missed.std(0))):
         getattr(dynamics, name).copy_(torch.as_tensor(value) + (0.0 if name == "centre" else 1e-8))
     windows = [torch.as_tensor(x, dtype=torch.float32, device=where) for x in (s, a, targets)]

@@ -94,7 +94,7 @@ class LinearModel(Protocol):
         """The constant c (S,)."""
 
     @property
-    def latents(self) -> int:
+    def dim(self) -> int:
         """Dimensions m of the embedding, which is the first m entries of the state."""
 
     def rest(self, h: np.ndarray) -> np.ndarray:
@@ -112,27 +112,27 @@ class StateLayout:
 
     Attributes:
         history: number k of embeddings.
-        latents: dimensions m of an embedding.
+        dim: dimensions m of an embedding.
         actions: dimensions a of an action.
     """
 
     history: int
-    latents: int
+    dim: int
     actions: int
 
     def __post_init__(self) -> None:
-        if self.history < 1 or self.latents < 1 or self.actions < 1:
-            raise ValueError(f"{self}: history, latents and actions must each be at least 1")
+        if self.history < 1 or self.dim < 1 or self.actions < 1:
+            raise ValueError(f"{self}: history, dim and actions must each be at least 1")
 
     @property
     def size(self) -> int:
         """Dimensions S of the state."""
-        return self.history * self.latents + (self.history - 1) * self.actions
+        return self.history * self.dim + (self.history - 1) * self.actions
 
     @property
     def names(self) -> list[str]:
         """Name every entry of the state, such as ``h0(t-1)``."""
-        h = [f"h{i}(t-{lag})" for lag in range(self.history) for i in range(self.latents)]
+        h = [f"h{i}(t-{lag})" for lag in range(self.history) for i in range(self.dim)]
         return h + [f"a{i}(t-{lag})" for lag in range(1, self.history) for i in range(self.actions)]
 
     def start(self, h: np.ndarray) -> np.ndarray:
@@ -147,8 +147,8 @@ class StateLayout:
         """
         if self.history == 1:
             return h
-        split = self.history * self.latents
-        parts = [h, s[..., : split - self.latents], a, s[..., split : self.size - self.actions]]
+        split = self.history * self.dim
+        parts = [h, s[..., : split - self.dim], a, s[..., split : self.size - self.actions]]
         if isinstance(s, np.ndarray):
             return np.concatenate(parts, axis=-1)  # type: ignore[return-value]
         import torch  # a planner on NumPy arrays has no need of it
@@ -157,7 +157,7 @@ class StateLayout:
 
     def shift(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the matrices (S, S) and (S, a) that move the past along; their first m rows, the model's, are zero."""
-        no_h = np.zeros((self.size + self.actions, self.latents))
+        no_h = np.zeros((self.size + self.actions, self.dim))
         basis = np.eye(self.size + self.actions)
         both = np.ascontiguousarray(self.step(basis[:, : self.size], basis[:, self.size :], no_h).T)
         return both[:, : self.size].copy(), both[:, self.size :].copy()
@@ -186,10 +186,10 @@ def like(array: Any, matrix: np.ndarray) -> Any:
 
 def lift(Q: np.ndarray, layout: StateLayout) -> np.ndarray:
     """Return the map (S, S) of states under h = Q z: Q on every embedding, the identity on actions."""
-    if Q.shape != (layout.latents, layout.latents):
-        raise ValueError(f"Q must be {layout.latents}x{layout.latents}, and has shape {Q.shape}")
+    if Q.shape != (layout.dim, layout.dim):
+        raise ValueError(f"Q must be {layout.dim}x{layout.dim}, and has shape {Q.shape}")
     T = np.eye(layout.size)
-    split = layout.history * layout.latents
+    split = layout.history * layout.dim
     T[:split, :split] = np.kron(np.eye(layout.history), Q)
     return T
 

@@ -30,13 +30,13 @@ class Encoder(nn.Module, PyTorchModelHubMixin, tags=["world-model", "lejepa"]):
     the first latent.
 
     Args:
-        latents: dimensions m of the embedding.
+        dim: dimensions m of the embedding.
         frame_size: (height, width) in pixels, multiples of 16.
         channels: channels of the stem and of the four convolutions after it.
         hidden: width of the two hidden layers.
 
     >>> import numpy as np
-    >>> encoder = Encoder(latents=2)
+    >>> encoder = Encoder(dim=2)
     >>> encoder.encode(np.zeros((5, 64, 64, 3), np.uint8)).shape
     (5, 2)
     """
@@ -48,7 +48,7 @@ class Encoder(nn.Module, PyTorchModelHubMixin, tags=["world-model", "lejepa"]):
 
     def __init__(
         self,
-        latents: int = 2,
+        dim: int = 2,
         frame_size: Sequence[int] = (64, 64),
         channels: Sequence[int] = (32, 32, 64, 64, 128),
         hidden: int = 256,
@@ -57,9 +57,9 @@ class Encoder(nn.Module, PyTorchModelHubMixin, tags=["world-model", "lejepa"]):
         height, width = frame_size
         if height % _STRIDE or width % _STRIDE or min(height, width) < _STRIDE:
             raise ValueError(f"frame size {height}x{width}: height and width must be multiples of {_STRIDE}")
-        if latents < 1:
-            raise ValueError(f"an encoder has at least one latent, not {latents}")
-        self.latents = latents
+        if dim < 1:
+            raise ValueError(f"an encoder has at least one dimension, not {dim}")
+        self.dim = dim
         self.frame_size = (height, width)
         self._frozen = False
         stem, *convolutions = channels
@@ -72,7 +72,7 @@ class Encoder(nn.Module, PyTorchModelHubMixin, tags=["world-model", "lejepa"]):
             nn.Flatten(),
             *_hidden(features, hidden),
             *_hidden(hidden, hidden),
-            nn.Linear(hidden, latents),
+            nn.Linear(hidden, dim),
         )
         self.register_buffer("pixel_mean", torch.full((3, 1, 1), 127.5))
         self.register_buffer("pixel_std", torch.full((3, 1, 1), 127.5))
@@ -135,7 +135,7 @@ class Encoder(nn.Module, PyTorchModelHubMixin, tags=["world-model", "lejepa"]):
         finally:
             if mode:
                 self.train()
-        return np.concatenate(batches) if batches else np.zeros((0, self.latents), np.float32)
+        return np.concatenate(batches) if batches else np.zeros((0, self.dim), np.float32)
 
     def _embed(self, frames: Tensor) -> np.ndarray:
         if not self._frozen:

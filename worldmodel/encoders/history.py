@@ -103,13 +103,13 @@ def spread_of(views: Tensor) -> Spread:
     )
 
 
-def warn_of_collapse(spread: Spread, latents: int) -> bool:
+def warn_of_collapse(spread: Spread, dim: int) -> bool:
     """Warn when the embedding has lost its spread or half of a dimension; return whether it did."""
-    collapsed = not np.isfinite(spread.std) or spread.std < 0.1 or spread.effective_rank < latents - 0.5
+    collapsed = not np.isfinite(spread.std) or spread.std < 0.1 or spread.effective_rank < dim - 0.5
     if collapsed:
         warnings.warn(
             f"the embedding collapses: smallest std {spread.std:.3g}, effective rank {spread.effective_rank:.2f} of "
-            f"{latents}; raise the weight of the regulariser, or ask for fewer latents",
+            f"{dim}; raise the weight of the regulariser, or ask for a smaller dim",
             CollapseWarning,
             stacklevel=3,
         )

@@ -86,7 +86,7 @@ class TrainingError(RuntimeError):
 
 def fit_encoder(
     episodes: Episodes | StreamedEpisodes,
-    latents: int,
+    dim: int,
     objective: Objective = LeJEPA(),  # noqa: B008 (frozen)
     options: TrainingOptions = TrainingOptions(),
     *,
@@ -102,7 +102,7 @@ def fit_encoder(
     Args:
         episodes: data, in memory or streamed; the training episodes are fitted, ``selection`` judges whether training
             ended in a local optimum.
-        latents: dimensions m of the embedding.
+        dim: dimensions m of the embedding.
         objective: scores the embeddings (2, B, m) of a batch of pairs.
         options: how to train.
         device: auto, cpu or cuda.
@@ -130,11 +130,8 @@ def fit_encoder(
         if not len(pair_indices(source.offsets, lag)):
             raise ValueError(f"no pairs {lag} control steps apart: every training episode is shorter than that")
     rho = episodes.card.mean_rho if options.rho is None else options.rho
-    what = _describe(objective, options, latents, seed, source, start)
-    if start is None:
-        encoder = _new_encoder(source.some_frames, latents, options, seed)
-    else:
-        encoder = _goes_on_from(start, latents)
+    what = _describe(objective, options, dim, seed, source, start)
+    encoder = _new_encoder(source.some_frames, dim, options, seed) if start is None else _goes_on_from(start, dim)
     run = TrainingRun(encoder, objective, options, rho, seed, where, what, ranks)
     if out is not None:
         run.resume(out)
@@ -147,7 +144,7 @@ def fit_encoder(
     encoder.history = run.history
     if ranks.first:
         apart = spread_of(_views_of_pairs(encoder, episodes.selection, options.lag, seed))
-        if not warn_of_collapse(apart, latents):
+        if not warn_of_collapse(apart, dim):
             warn_of_local_optimum(apart, rho**options.lag)
     if out is not None:
         run.history.save(out / "history.json")
@@ -164,17 +161,17 @@ def _pairs_of(
     return StreamedPairs(episodes, seed, device, ranks)
 
 
-def _new_encoder(some_frames: np.ndarray, latents: int, options: TrainingOptions, seed: int) -> Encoder:
+def _new_encoder(some_frames: np.ndarray, dim: int, options: TrainingOptions, seed: int) -> Encoder:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        encoder = Encoder(latents=latents, frame_size=some_frames.shape[1:3], channels=options.channels)
+        encoder = Encoder(dim=dim, frame_size=some_frames.shape[1:3], channels=options.channels)
     encoder.fit_normalisation(some_frames)
     return encoder
 
 
-def _goes_on_from(start: Encoder, latents: int) -> Encoder:
-    if start.latents != latents:
-        raise ValueError(f"the encoder to start from has {start.latents} dimensions, not {latents}")
+def _goes_on_from(start: Encoder, dim: int) -> Encoder:
+    if start.dim != dim:
+        raise ValueError(f"the encoder to start from has {start.dim} dimensions, not {dim}")
     return start.thawed()
 
 
@@ -311,12 +308,12 @@ class TrainingRun:
 
 
 def _describe(
-    objective: Objective, options: TrainingOptions, latents: int, seed: int, source: PairSource, start: Encoder | None
+    objective: Objective, options: TrainingOptions, dim: int, seed: int, source: PairSource, start: Encoder | None
 ) -> str:
     """Say in one line what decides a run, data included; a run resumes only what has the same description."""
     name = re.sub(r" at 0x[0-9a-f]+", "", repr(objective))
     begun = "" if start is None else f" start={_digest(start)}"
-    return f"{name} {options!r} latents={latents} seed={seed} {source.identity}{begun}"
+    return f"{name} {options!r} dim={dim} seed={seed} {source.identity}{begun}"
 
 
 def _digest(encoder: Encoder) -> str:

@@ -51,7 +51,7 @@ def test_a_noisy_fit_knows_its_noise() -> None:
 
 
 def test_windows_never_cross_an_episode() -> None:
-    layout = StateLayout(history=3, latents=1, actions=1)
+    layout = StateLayout(history=3, dim=1, actions=1)
     assert len(layout.windows(np.array([0, 3, 13, 20]), steps=1)) == 0 + 7 + 4
 
 

@@ -16,7 +16,7 @@ def frames() -> np.ndarray:
 @pytest.fixture(scope="module")
 def encoder(frames: np.ndarray) -> Encoder:
     torch.manual_seed(0)
-    encoder = Encoder(latents=3)
+    encoder = Encoder(dim=3)
     encoder.fit_normalisation(frames)
     return encoder.eval()
 
@@ -53,7 +53,7 @@ def test_a_saved_encoder_loads_equal(encoder: Encoder, frames: np.ndarray, tmp_p
 
 
 def test_a_rectangular_encoder_loads_with_its_size(tmp_path: Path) -> None:
-    Encoder(latents=1, frame_size=(48, 80)).save_pretrained(tmp_path)
+    Encoder(dim=1, frame_size=(48, 80)).save_pretrained(tmp_path)
     assert Encoder.from_pretrained(tmp_path).frame_size == (48, 80)
 
 
@@ -85,7 +85,7 @@ def test_weights_of_a_compiled_or_parallel_encoder_load_equal(
 
 
 def test_a_frozen_encoder_stays_frozen_under_a_parent_that_trains(frames: np.ndarray) -> None:
-    encoder = Encoder(latents=2).freeze()
+    encoder = Encoder(dim=2).freeze()
     before = {name: value.clone() for name, value in encoder.state_dict().items()}
     parent = torch.nn.Sequential(encoder).train()
     assert not parent(torch.from_numpy(frames)).requires_grad
@@ -101,7 +101,7 @@ def test_weights_of_another_shape_are_refused(encoder: Encoder, tmp_path: Path) 
 
 
 def test_encoding_changes_nothing_in_the_encoder(frames: np.ndarray) -> None:
-    encoder = Encoder(latents=2).train()
+    encoder = Encoder(dim=2).train()
     before = {name: value.clone() for name, value in encoder.state_dict().items()}
     encoder.encode(frames)
     assert encoder.training

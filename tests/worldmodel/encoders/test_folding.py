@@ -21,7 +21,7 @@ def frames() -> np.ndarray:
 def encoder(frames: np.ndarray) -> Encoder:
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        encoder = Encoder(latents=3, frame_size=(32, 48), channels=CHANNELS, hidden=16)
+        encoder = Encoder(dim=3, frame_size=(32, 48), channels=CHANNELS, hidden=16)
     encoder.fit_normalisation(frames)
     encoder(torch.from_numpy(frames))  # in training mode: the statistics of BatchNorm are no longer 0 and 1
     return encoder.freeze()
