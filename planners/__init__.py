@@ -7,7 +7,7 @@ from worldmodel.planners.decoders import NearestDecoder, circle_decoder, linear_
 from worldmodel.planners.kinematic import KinematicPlans, plan_kinematic
 from worldmodel.planners.lqr import LQR, ControlError
 from worldmodel.planners.mpc import MPC, MPCOptions
-from worldmodel.planners.oracle import World, fit_worlds
+from worldmodel.planners.oracle import fit_worlds
 from worldmodel.planners.outcomes import PlanOutcome
 from worldmodel.planners.policy import PlannerPolicy
 from worldmodel.planners.seeking import GoalSeeker
@@ -28,7 +28,6 @@ __all__ = [
     "PlannerPolicy",
     "QuadraticCost",
     "StraightLine",
-    "World",
     "circle_decoder",
     "evaluate",
     "fit_worlds",

@@ -6,11 +6,12 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from worldmodel.dynamics.world_model import WorldModel
 from worldmodel.planners.costs import QuadraticCost
 from worldmodel.planners.lqr import LQR
 from worldmodel.planners.mpc import MPC, MPCOptions
 from worldmodel.planners.optimisers import CEM, ICEM, MPPI, QP, Bounds, Gradient, Optimiser
-from worldmodel.planners.oracle import World
+from worldmodel.planners.oracle import linear_of
 from worldmodel.planners.policy import PlannerPolicy
 from worldmodel.planners.straight_line import StraightLine
 
@@ -48,7 +49,7 @@ class ControlOptions:
 
 def planner_policy(
     name: PlannerName,
-    world: World,
+    world: WorldModel,
     goal: np.ndarray,
     actions: int,
     options: ControlOptions = ControlOptions(),
@@ -72,13 +73,13 @@ def planner_policy(
     bounds = Bounds.of(-np.ones(actions), np.ones(actions))
     planner: Any
     if name in _OPTIMISERS:
-        model = world.model if world.model is world.linear else world.model.transition
+        model = world.dynamics.transition if world.linear is not world.dynamics else linear_of(world, name)
         planner = MPC(model, options.cost, bounds, _OPTIMISERS[name](), options.mpc, seed=seed)
     elif name in PLANNERS:
-        planner = LQR(world.linear, options.cost, bounds)
+        planner = LQR(linear_of(world, name), options.cost, bounds)
     else:
         raise ValueError(f"unknown planner {name!r}: take one of {', '.join(PLANNERS)}")
     line = StraightLine(options.line_steps) if name == "straight-line" else None
     single = goal.ndim in (1, 3)
     h = world.see(goal[None] if single else goal)
-    return PlannerPolicy(world.see, world.estimator, planner, h[0] if single else h, line)
+    return PlannerPolicy(world.see, world.dynamics, planner, h[0] if single else h, line)

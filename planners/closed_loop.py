@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from worldmodel.dynamics.world_model import WorldModel
 from worldmodel.envs.control_tasks import ControlSetting, Success
 from worldmodel.envs.goals import GoalTasks
 from worldmodel.envs.latents import LatentSpec
@@ -14,7 +15,6 @@ from worldmodel.envs.suite import SuiteEnv
 from worldmodel.planners.catalogue import ControlOptions, PlannerName, planner_policy
 from worldmodel.planners.driving import Driven, Observes, Policy, UniformPolicy, drive, drive_in_parallel
 from worldmodel.planners.lqr import ControlError
-from worldmodel.planners.oracle import World
 from worldmodel.planners.outcomes import PlanOutcome, State
 from worldmodel.planners.policy import PlannerPolicy
 from worldmodel.stats.intervals import bootstrap, wilson
@@ -51,8 +51,8 @@ Keep = Callable[[str, State, Callable[[], Driven]], Driven]
 def evaluate(
     env: SuiteEnv,
     planners: Sequence[PlannerName],
-    embedding: World,
-    oracle: World,
+    embedding: WorldModel,
+    oracle: WorldModel,
     tasks: GoalTasks,
     setting: ControlSetting,
     options: ControlOptions = ControlOptions(),  # noqa: B008 (frozen)
@@ -98,7 +98,7 @@ def evaluate(
 
         driven[name, state] = make() if keep is None else keep(name, state, make)
 
-    worlds: tuple[tuple[State, World], ...] = (("embedding", embedding), ("oracle", oracle))
+    worlds: tuple[tuple[State, WorldModel], ...] = (("embedding", embedding), ("oracle", oracle))
     refused: dict[str, str] = {}
     try:
         for name in planners:

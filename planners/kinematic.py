@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from worldmodel.encoders.encoder import Encoder
+from worldmodel.dynamics.states import Encodes
 from worldmodel.envs.goals import GoalTasks
 from worldmodel.envs.pixels import frames_at
 from worldmodel.envs.suite import SuiteEnv
@@ -33,7 +33,7 @@ class KinematicPlans:
 
 
 def plan_kinematic(
-    encoder: Encoder, decoder: Decoder, env: SuiteEnv, tasks: GoalTasks, planner: StraightLine, seed: int = 0
+    encoder: Encodes, decoder: Decoder, env: SuiteEnv, tasks: GoalTasks, planner: StraightLine, seed: int = 0
 ) -> KinematicPlans:
     """Plan every task from the frames of its start and goal, and on the true latents, by the same code.
 

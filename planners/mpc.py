@@ -60,8 +60,8 @@ class MPC:
         self.bounds, self.optimiser, self.options, self.seed = bounds, optimiser, options, seed
         self._transition, self.cost = model, cost
         self._condensation: Condensation | None = None
-        if hasattr(model, "A") and isinstance(cost, QuadraticCost):
-            self._condensation = Condensation(cast(LinearModel, model), cost, options.horizon, bounds)
+        if not callable(model) and isinstance(cost, QuadraticCost):
+            self._condensation = Condensation(model, cost, options.horizon, bounds)
         elif options.hold not in (None, "cost"):
             raise ValueError(f"hold={options.hold!r} needs a linear model and a quadratic cost: use hold='cost'")
         still = self.bounds.unit(np.zeros(len(bounds.low)))

@@ -10,7 +10,7 @@ from worldmodel.dynamics.states import Estimator
 from worldmodel.planners.straight_line import StraightLine
 
 See = Callable[[np.ndarray], np.ndarray]
-"""Observations (B, ...) to embeddings (B, m): an encoder's ``encode``, or nothing at all for an oracle."""
+"""Observations (B, ...) to embeddings (B, m)."""
 
 
 class Planner(Protocol):

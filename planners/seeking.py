@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from worldmodel.agents.policies import Policy
+from worldmodel.dynamics.world_model import WorldModel
 from worldmodel.envs import SuiteEnv
 from worldmodel.envs.control_tasks import control_goals
 from worldmodel.envs.pixels import frames_at
 from worldmodel.planners.catalogue import ControlOptions, PlannerName, planner_policy
-from worldmodel.planners.oracle import World
+from worldmodel.planners.oracle import linear_of
 from worldmodel.planners.policy import PlannerPolicy
 
 
@@ -31,7 +32,7 @@ class GoalSeeker:
     """
 
     planner: PlannerName
-    world: World = field(repr=False, compare=False)
+    world: WorldModel = field(repr=False, compare=False)
     period: float
     seconds: float = 2.0
     options: ControlOptions = ControlOptions()  # noqa: RUF009 (frozen)
@@ -40,7 +41,8 @@ class GoalSeeker:
     def __post_init__(self) -> None:
         if not (self.period > 0 and self.seconds > 0):
             raise ValueError(f"period is {self.period} and seconds {self.seconds}: both have to be positive")
-        model = np.concatenate([self.world.linear.A.ravel(), self.world.linear.B.ravel()])
+        linear = linear_of(self.world, "a digest")
+        model = np.concatenate([linear.A.ravel(), linear.B.ravel()])
         object.__setattr__(self, "sha256", hashlib.sha256(model.tobytes()).hexdigest()[:12])
 
     def policy_in(self, env: SuiteEnv, observation: np.ndarray, rng: np.random.Generator) -> tuple[Policy, np.ndarray]:

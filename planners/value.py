@@ -4,10 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from worldmodel.dynamics.world_model import WorldModel
 from worldmodel.envs.goals import GoalTasks
 from worldmodel.planners.costs import QuadraticCost
 from worldmodel.planners.lqr import LQR
-from worldmodel.planners.oracle import World
+from worldmodel.planners.oracle import linear_of
 from worldmodel.stats.intervals import Interval, bootstrap
 
 
@@ -28,8 +29,8 @@ class ValueEquivalence:
 
 
 def value_equivalence(
-    embedding: World,
-    oracle: World,
+    embedding: WorldModel,
+    oracle: WorldModel,
     tasks: GoalTasks,
     frames: tuple[np.ndarray, np.ndarray],
     cost: QuadraticCost,
@@ -52,7 +53,8 @@ def value_equivalence(
     return ValueEquivalence(bootstrap(seen / true, seed=seed), 1 - missed)
 
 
-def _values(world: World, start: np.ndarray, goal: np.ndarray, cost: QuadraticCost) -> np.ndarray:
-    lqr = LQR(world.linear, cost)
-    s, there = (world.estimator.start(world.see(observation).astype(np.float64)) for observation in (start, goal))
-    return lqr.value(s, there[:, : world.linear.dim])
+def _values(world: WorldModel, start: np.ndarray, goal: np.ndarray, cost: QuadraticCost) -> np.ndarray:
+    linear = linear_of(world, "lqr")
+    lqr = LQR(linear, cost)
+    s, there = (world.dynamics.start(world.see(observation).astype(np.float64)) for observation in (start, goal))
+    return lqr.value(s, there[:, : linear.dim])

@@ -1,7 +1,6 @@
 """What every command line shares: typed options, one clear line for bad input, the versions behind a result."""
 
 import faulthandler
-import hashlib
 import os
 import sys
 import warnings
@@ -62,9 +61,3 @@ def run_folder(out: Path | None, default: str) -> Path:
     if not os.access(folder, os.W_OK):
         raise ValueError(f"{folder} is not writable: choose another folder with --out")
     return folder
-
-
-def file_digest(path: Path) -> str:
-    """Hash the content of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()[:12]

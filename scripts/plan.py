@@ -19,6 +19,7 @@ import worldmodel as wm
 from worldmodel.agents import LatentOU, collect
 from worldmodel.data.episodes import Episodes
 from worldmodel.data.store import load_episodes
+from worldmodel.dynamics.states import Encodes
 from worldmodel.encoders.encoder import Encoder
 from worldmodel.encoders.history import TrainingHistory
 from worldmodel.encoders.training import TrainingOptions
@@ -34,6 +35,7 @@ from worldmodel.scripts.planning import report as plan_report
 from worldmodel.scripts.planning.control import Control, ControlJob
 from worldmodel.scripts.planning.options import BUDGETS, PlanOptions
 from worldmodel.utils.devices import resolve_device
+from worldmodel.utils.files import file_digest
 from worldmodel.utils.stages import Stage, run_stage
 
 CHAIN = 25  # frames of an Ornstein-Uhlenbeck chain: many short ones cover more poses
@@ -49,12 +51,16 @@ class Encoding:
         digest: of its training, or of its weights.
         stage: its training here; None for one that was given.
         history: what happened during training.
+        world: the world model that it was given in.
+        world_digest: of that one's dynamics.
     """
 
-    encoder: Encoder
+    encoder: Encodes
     digest: str
     stage: Stage | None = None
     history: TrainingHistory | None = None
+    world: wm.WorldModel | None = None
+    world_digest: str = ""
 
 
 @dataclass(frozen=True)
@@ -112,12 +118,15 @@ def main(options: Annotated[PlanOptions, tyro.conf.arg(name="")]) -> None:
             "total": time.perf_counter() - start,
             "cached": sorted({stage.name for stage in done if stage.cached}),
         }
+        if control is not None:
+            control.world.save_pretrained(out / "world_model")
         plan_report.draw(out, suite, episodes, embeddings.train, embeddings.heldout, encoding.history, plans, control)
         plan_report.show(suite.latent_spec.names, report, proof, plans, control)
         result = plan_report.write_result(
-            out, options, episodes.card, encoding.encoder, report, proof, plans, control, seconds
+            out, options, episodes.card, embeddings.train.shape[1], report, proof, plans, control, seconds
         )
-    console.print(f"\nFigures, film and numbers: {out}")
+    kept = ", the world model in world_model/" if control is not None else ""
+    console.print(f"\nFigures, film and numbers{kept}: {out}")
     console.print(str(result), soft_wrap=True, highlight=False)
 
 
@@ -131,14 +140,22 @@ def _check(options: PlanOptions, suite: SuiteEnv) -> Encoding | None:
     LatentOU(options.rho)
     if options.dynamics == "neural" and "mpc-qp" in options.planner:
         raise ValueError("mpc-qp needs linear dynamics: take mpc-cem or mpc-gradient with --dynamics neural")
-    if options.encoder is None:
+    if options.encoder is not None and options.world_model is not None:
+        raise ValueError("give --encoder or --world-model, not both: a world model has an encoder")
+    if options.world_model is not None:
+        world = wm.WorldModel.from_pretrained(options.world_model, trust=options.trust)
+        digests = [file_digest(options.world_model / f"{part}.safetensors") for part in ("encoder", "dynamics")]
+        given = Encoding(world.encoder, digests[0], world=world, world_digest=digests[1])
+    elif options.encoder is not None:
+        given = Encoding(Encoder.load(options.encoder).freeze(), file_digest(options.encoder / "model.safetensors"))
+    else:
         Encoder(_dim(options, suite), (options.size, options.size))
         return None
-    encoder = Encoder.load(options.encoder).freeze()
-    if encoder.frame_size != (options.size, options.size):
-        height, width = encoder.frame_size
-        raise ValueError(f"the encoder in {options.encoder} takes {height}x{width} frames: give --size {height}")
-    return Encoding(encoder, cli.file_digest(options.encoder / "model.safetensors"))
+    height, width = getattr(given.encoder, "frame_size", (options.size, options.size))
+    if (height, width) != (options.size, options.size):
+        folder = options.encoder or options.world_model
+        raise ValueError(f"the encoder in {folder} takes {height}x{width} frames: give --size {height}")
+    return given
 
 
 def _dim(options: PlanOptions, suite: SuiteEnv) -> int:
@@ -228,7 +245,8 @@ def _control(options: PlanOptions, out: Path, encoding: Encoding, suite: SuiteEn
     env.reset(seed=options.seed)
     driven = BUDGETS[options.budget].driven
     try:
-        return ControlJob(options, out, slower, setting, encoding.encoder, encoding.digest, driven, _tell).run()
+        job = ControlJob(options, out, slower, setting, encoding.encoder, encoding.digest, driven, _tell)
+        return job.run(encoding.world, encoding.world_digest)
     except ValueError as error:  # the data allow no dynamics: what was learnt so far is shown all the same
         console.print(f"[yellow]closed loop left out:[/] {error}", highlight=False)
         return None

@@ -21,6 +21,7 @@ from worldmodel.utils import loading
 if TYPE_CHECKING:
     from worldmodel.data.formats.minari import ObservationKeys, export_minari, import_minari
     from worldmodel.dynamics.linear import LinearGaussianDynamics, fit_dynamics, fit_linear_dynamics
+    from worldmodel.dynamics.world_model import WorldModel, fit_world_model
     from worldmodel.encoders.encoder import Encoder
     from worldmodel.encoders.objectives import BarlowTwins, InfoNCE, LeJEPA, VICReg, Whitening
     from worldmodel.encoders.training import TrainingOptions, fit_encoder
@@ -31,6 +32,8 @@ _ON_FIRST_USE = {
     "LinearGaussianDynamics": "dynamics.linear",
     "fit_dynamics": "dynamics.linear",
     "fit_linear_dynamics": "dynamics.linear",
+    "WorldModel": "dynamics.world_model",
+    "fit_world_model": "dynamics.world_model",
     "Encoder": "encoders.encoder",
     "BarlowTwins": "encoders.objectives",
     "InfoNCE": "encoders.objectives",
@@ -60,12 +63,14 @@ __all__ = [
     "TrainingOptions",
     "VICReg",
     "Whitening",
+    "WorldModel",
     "certificate",
     "certify",
     "export_minari",
     "fit_dynamics",
     "fit_encoder",
     "fit_linear_dynamics",
+    "fit_world_model",
     "identifiability",
     "import_minari",
     "load_episodes",

@@ -22,8 +22,7 @@ from worldmodel.encoders.encoder import Encoder
 from worldmodel.envs import LatentSpec, make, suite_of
 from worldmodel.measures.identifiability import measure
 from worldmodel.report import figures
-from worldmodel.scripts import cli
-from worldmodel.utils.files import to_plain, write_json
+from worldmodel.utils.files import file_digest, to_plain, write_json
 from worldmodel.utils.stages import Stage, run_stage
 
 
@@ -53,7 +52,7 @@ def given_sight(folder: Path) -> Sight:
         ValueError: there is none in the folder.
     """
     frame_size = Encoder.load(folder).frame_size
-    return Sight(folder, cli.file_digest(folder / "model.safetensors"), frame_size)
+    return Sight(folder, file_digest(folder / "model.safetensors"), frame_size)
 
 
 def trained_sight(

@@ -8,6 +8,7 @@ import numpy as np
 
 from worldmodel.data.store import load_episodes
 from worldmodel.dynamics.states import encode_episodes
+from worldmodel.dynamics.world_model import WorldModel
 from worldmodel.encoders.encoder import Encoder
 from worldmodel.envs import SuiteEnv
 from worldmodel.envs.control_tasks import ControlSetting, control_goals
@@ -16,7 +17,7 @@ from worldmodel.envs.pixels import frames_at
 from worldmodel.planners.catalogue import ControlOptions, planner_policy
 from worldmodel.planners.closed_loop import judge
 from worldmodel.planners.driving import Driven, UniformPolicy, drive
-from worldmodel.planners.oracle import World, embedding_world, oracle_world, true_trajectories
+from worldmodel.planners.oracle import embedding_world, oracle_world, true_trajectories
 from worldmodel.planners.outcomes import PlanOutcome, State
 from worldmodel.scripts.exploration.setup import Setup
 from worldmodel.utils.stages import Stage, run_stage
@@ -39,7 +40,7 @@ class ControlTask:
         goals = control_goals(env.latent_spec, setup.tasks, np.random.default_rng([setup.seed, 2]))
         return cls(env, setting, goals, ControlOptions(action_weight=setting.action_weight))
 
-    def lqr(self, world: World, seed: int) -> Driven:
+    def lqr(self, world: WorldModel, seed: int) -> Driven:
         """Let LQR drive in a world."""
         goal = self.goals.goal if world.observes == "latents" else frames_at(self.env, self.goals.goal)
         policy = planner_policy("lqr", world, goal, self.env.num_actions, self.options, seed=seed)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,8 @@ from worldmodel.data.store import load_episodes
 from worldmodel.dynamics.forecast import OpenLoop, open_loop
 from worldmodel.dynamics.linear import Excitation
 from worldmodel.dynamics.similarity import Similarity, similarity
-from worldmodel.dynamics.states import Trajectories
-from worldmodel.encoders.encoder import Encoder
+from worldmodel.dynamics.states import Encodes, Trajectories
+from worldmodel.dynamics.world_model import WorldModel
 from worldmodel.envs import SuiteEnv
 from worldmodel.envs.control_tasks import ControlSetting, control_goals
 from worldmodel.envs.goals import GoalTasks
@@ -27,7 +27,7 @@ from worldmodel.planners.closed_loop import ClosedLoop, evaluate
 from worldmodel.planners.driving import Driven
 from worldmodel.planners.lqr import ControlError
 from worldmodel.planners.mpc import MPCOptions
-from worldmodel.planners.oracle import World, embedding_world, oracle_world, true_trajectories
+from worldmodel.planners.oracle import embedding_world, oracle_world, true_trajectories
 from worldmodel.planners.outcomes import State
 from worldmodel.planners.value import ValueEquivalence, value_equivalence
 from worldmodel.scripts.planning.options import PlanOptions
@@ -73,6 +73,7 @@ class Control:
         closed: every planner in the simulator.
         suite_return: None where the suite's task has no target, or it cannot be controlled.
         stages: what was done, or kept from an earlier run.
+        world: the world model that frames show.
     """
 
     data: Episodes
@@ -83,6 +84,7 @@ class Control:
     closed: ClosedLoop
     suite_return: SuiteReturn | None
     stages: tuple[Stage, ...]
+    world: WorldModel
 
 
 class ControlJob:
@@ -105,7 +107,7 @@ class ControlJob:
         out: Path,
         env: SuiteEnv,
         setting: ControlSetting,
-        encoder: Encoder,
+        encoder: Encodes,
         encoder_digest: str,
         frames: int,
         tell: Callable[[Stage], Stage],
@@ -116,14 +118,24 @@ class ControlJob:
         weight = setting.action_weight if options.action_weight is None else options.action_weight
         self.planning = ControlOptions(action_weight=weight, mpc=MPCOptions(horizon=horizon))
         self.stages: list[Stage] = []
+        self._given = ""
 
-    def run(self) -> Control:
-        """Do all of it."""
+    def run(self, given: WorldModel | None = None, digest: str = "") -> Control:
+        """Do all of it, by a world model that was given (with the digest of its dynamics), or by one that is fitted.
+
+        Raises:
+            ValueError: the data allow no dynamics, or the world model is one of another control step.
+        """
+        self._given = digest
         driven = self._drive_explorer()
         data = load_episodes(driven.folder / "episodes")
         seen, true = self._embed(driven, data), {part: true_trajectories(getattr(data, part)) for part in PARTS}
-        worlds: dict[State, World] = {
-            "embedding": embedding_world(self.encoder, seen["train"], seen["selection"], self.options.dynamics),
+        about = {"env": data.card.env, "dt": data.card.dt, "actions": self.env.num_actions}
+        if given is not None and given.about != about:
+            raise ValueError(f"the world model is of {dict(given.about)}, and here it would be {about}")
+        fitted = given or embedding_world(self.encoder, seen["train"], seen["selection"], self.options.dynamics)
+        worlds: dict[State, WorldModel] = {
+            "embedding": replace(fitted, about=about),
             "oracle": oracle_world(self.env.latent_spec, true["train"], true["selection"], self.options.dynamics),
         }
         forecasts: dict[State, OpenLoop] = {
@@ -142,7 +154,15 @@ class ControlJob:
         closed = self._evaluate(driven, worlds, self.options.planner, tasks, steps)
         reward = self._suite_return(driven, worlds) if self.env.domain in ARMS else None
         return Control(
-            data, forecasts, worlds["embedding"].excitation, alike, values, closed, reward, tuple(self.stages)
+            data,
+            forecasts,
+            worlds["embedding"].excitation,
+            alike,
+            values,
+            closed,
+            reward,
+            tuple(self.stages),
+            worlds["embedding"],
         )
 
     def _stage(self, name: str, key: dict[str, Any], build: Callable[[Path], object], quiet: bool = False) -> Stage:
@@ -193,7 +213,7 @@ class ControlJob:
             seen[part] = Trajectories(h.astype(np.float64), episodes.actions, episodes.offsets)
         return seen
 
-    def _suite_return(self, driven: Stage, worlds: dict[State, World]) -> SuiteReturn | None:
+    def _suite_return(self, driven: Stage, worlds: dict[State, WorldModel]) -> SuiteReturn | None:
         o, steps = self.options, round(self.env.time_limit / self.env.dt)
         targets = target_tasks(self.env, max(2, o.tasks // 5), self.setting.within, o.seed)
         name = next((planner for planner in o.planner if planner != "straight-line"), o.planner[0])
@@ -206,7 +226,7 @@ class ControlJob:
     def _evaluate(
         self,
         driven: Stage,
-        worlds: dict[State, World],
+        worlds: dict[State, WorldModel],
         planners: tuple[PlannerName, ...],
         tasks: GoalTasks,
         steps: int,
@@ -219,6 +239,7 @@ class ControlJob:
 
         def keep(name: str, state: State, make: Callable[[], Driven]) -> Driven:
             encoder = {"encoder": self.encoder_digest} if state == "embedding" else {}
+            encoder |= {"world_model": self._given} if state == "embedding" and self._given else {}
             stage = self._stage(
                 f"{'control' if seeds is None else 'targets'}-{name}-{state}",
                 asked | encoder,
@@ -243,14 +264,14 @@ class ControlJob:
         )
 
 
-def _forecast(world: World, heldout: Trajectories) -> OpenLoop:
+def _forecast(world: WorldModel, heldout: Trajectories) -> OpenLoop:
     """Return errors as far ahead as held-out episodes go."""
     longest = int(np.diff(heldout.offsets).max())
-    return open_loop(world.model, *heldout, steps=[ahead for ahead in _AHEAD if ahead + 4 <= longest])
+    return open_loop(world.dynamics, *heldout, steps=[ahead for ahead in _AHEAD if ahead + 4 <= longest])
 
 
-def _similarity(worlds: dict[State, World], h: np.ndarray, z: np.ndarray) -> Similarity | None:
+def _similarity(worlds: dict[State, WorldModel], h: np.ndarray, z: np.ndarray) -> Similarity | None:
     true, learnt = worlds["oracle"].linear, worlds["embedding"].linear
-    if true.A.shape != learnt.A.shape:
+    if true is None or learnt is None or true.A.shape != learnt.A.shape:
         return None
     return similarity(true, learnt, procrustes(h, z))

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from worldmodel.dynamics.fitting import DynamicsName
 from worldmodel.planners.catalogue import PlannerName
-from worldmodel.planners.oracle import ModelKind
 
 Budget = Literal["smoke", "quick", "default", "thorough"]
 
@@ -36,6 +36,8 @@ class PlanOptions:
         env: a DeepMind Control task: reacher, point_mass, cartpole, reacher-easy, ...
         budget: smoke (does it run?), quick (a first look), default, thorough (the best numbers).
         encoder: folder of a trained encoder, to use instead of training one.
+        world_model: folder of a world model, to use instead of training an encoder and fitting dynamics.
+        trust: import classes of others that the world model names, which runs the code of their modules.
         rho: correlation of every latent across one step of the Ornstein-Uhlenbeck data; training takes pairs three
             steps apart first, then neighbours.
         dim: dimensions of the embedding (default: as many as the task has latents).
@@ -57,10 +59,12 @@ class PlanOptions:
     env: str = "reacher"
     budget: Budget = "default"
     encoder: Path | None = None
+    world_model: Path | None = None
+    trust: bool = False
     rho: float = 0.97
     dim: int | None = None
     planner: tuple[PlannerName, ...] = ("straight-line", "lqr", "mpc-qp")
-    dynamics: ModelKind = "kalman"
+    dynamics: DynamicsName = "kalman"
     action_weight: float | None = None
     tasks: int = 100
     plan_steps: int = 20

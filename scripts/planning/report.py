@@ -10,7 +10,6 @@ from rich.table import Table
 
 from worldmodel.data.datacard import DataCard
 from worldmodel.data.episodes import Episodes
-from worldmodel.encoders.encoder import Encoder
 from worldmodel.encoders.history import TrainingHistory
 from worldmodel.envs import SuiteEnv
 from worldmodel.envs.pixels import frames_at
@@ -123,7 +122,7 @@ def write_result(
     out: Path,
     options: PlanOptions,
     card: DataCard,
-    encoder: Encoder,
+    dim: int,
     report: Identifiability,
     proof: Certificate,
     plans: KinematicPlans,
@@ -139,7 +138,7 @@ def write_result(
         "versions": versions(),
         "wall_seconds": seconds,
         "data": {key: data[key] for key in ("explorer", "frames", "rho", "gaussianity", "render_ms_per_frame")},
-        "encoder": {"dim": encoder.dim, **report.to_json(), "certificate": proof.to_json()},
+        "encoder": {"dim": dim, **report.to_json(), "certificate": proof.to_json()},
         "excluded_tasks": plans.tasks.excluded,
         "plans": [plan.to_json() for plan in (*plans.outcomes, *(control.closed.outcomes if control else ()))],
         "dynamics": None if control is None else _dynamics(control, options),

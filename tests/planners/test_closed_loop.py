@@ -10,6 +10,7 @@ from worldmodel.agents import ActionOU, collect
 from worldmodel.data.episodes import Episodes
 from worldmodel.dynamics.linear import LinearGaussianDynamics
 from worldmodel.dynamics.neural import NeuralDynamics
+from worldmodel.dynamics.world_model import WorldModel
 from worldmodel.encoders.encoder import Encoder
 from worldmodel.envs import SuiteEnv
 from worldmodel.envs.control_tasks import control_goals, control_setting
@@ -18,7 +19,7 @@ from worldmodel.planners.catalogue import PLANNERS, ControlOptions, PlannerName,
 from worldmodel.planners.closed_loop import control_cost, evaluate, judge
 from worldmodel.planners.driving import Driven, UniformPolicy, drive, drive_in_parallel
 from worldmodel.planners.mpc import MPCOptions
-from worldmodel.planners.oracle import World, fit_worlds, oracle_world, true_trajectories
+from worldmodel.planners.oracle import fit_worlds, oracle_world, true_trajectories
 from worldmodel.utils.workers import dismiss
 
 TASKS = 10
@@ -36,11 +37,11 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Episodes:
 
 
 @pytest.fixture(scope="module")
-def oracle(env: SuiteEnv, data: Episodes) -> World:
+def oracle(env: SuiteEnv, data: Episodes) -> WorldModel:
     return oracle_world(env.latent_spec, true_trajectories(data.train), true_trajectories(data.selection), "linear")
 
 
-def test_lqr_on_the_true_state_solves_every_task_at_less_cost_than_chance(env: SuiteEnv, oracle: World) -> None:
+def test_lqr_on_the_true_state_solves_every_task_at_less_cost_than_chance(env: SuiteEnv, oracle: WorldModel) -> None:
     tasks = control_goals(env.latent_spec, TASKS, np.random.default_rng(0))
     result = evaluate(env, ["lqr"], oracle, oracle, tasks, control_setting(env.latent_spec), progress=False)
     embedding, twin, random = result.outcomes
@@ -50,7 +51,7 @@ def test_lqr_on_the_true_state_solves_every_task_at_less_cost_than_chance(env: S
 
 
 @pytest.mark.parametrize("name", PLANNERS)
-def test_every_planner_arrives_within_two_seconds(name: PlannerName, env: SuiteEnv, oracle: World) -> None:
+def test_every_planner_arrives_within_two_seconds(name: PlannerName, env: SuiteEnv, oracle: WorldModel) -> None:
     tasks = control_goals(env.latent_spec, 3, np.random.default_rng(1))
     options = ControlOptions(mpc=MPCOptions(horizon=8))
     run = drive(env, planner_policy(name, oracle, tasks.goal, 2, options), "latents", tasks.start, 50)
@@ -59,7 +60,7 @@ def test_every_planner_arrives_within_two_seconds(name: PlannerName, env: SuiteE
     assert np.abs(run.actions).max() <= 1
 
 
-def test_many_tasks_at_once_go_as_one_by_one(env: SuiteEnv, oracle: World) -> None:
+def test_many_tasks_at_once_go_as_one_by_one(env: SuiteEnv, oracle: WorldModel) -> None:
     tasks = control_goals(env.latent_spec, 3, np.random.default_rng(2))
     together = drive(env, planner_policy("lqr", oracle, tasks.goal, 2, ControlOptions()), "latents", tasks.start, 20)
     for i in range(3):
@@ -117,11 +118,11 @@ def test_two_processes_drive_like_one(name: PlannerName, data: Episodes) -> None
     env.close()
 
 
-def test_a_world_that_cannot_be_controlled_is_named_and_the_others_go_on(env: SuiteEnv, oracle: World) -> None:
+def test_a_world_that_cannot_be_controlled_is_named_and_the_others_go_on(env: SuiteEnv, oracle: WorldModel) -> None:
     model = oracle.linear
     assert isinstance(model, LinearGaussianDynamics)
     numb = replace(model, B=np.zeros_like(model.B))
-    deaf = World("latents", oracle.see, numb.layout, numb, numb)
+    deaf = WorldModel(oracle.encoder, numb, "latents")
     tasks = control_goals(env.latent_spec, 2, np.random.default_rng(0))
     setting = control_setting(env.latent_spec)
     result = evaluate(env, ["lqr", "mpc-qp"], deaf, oracle, tasks, setting, steps=10, progress=False)
@@ -131,9 +132,9 @@ def test_a_world_that_cannot_be_controlled_is_named_and_the_others_go_on(env: Su
     assert [row.planner for row in alone.outcomes] == ["random"]
 
 
-def test_networks_drive_as_the_linear_model_that_they_start_from(env: SuiteEnv, oracle: World) -> None:
+def test_networks_drive_as_the_linear_model_that_they_start_from(env: SuiteEnv, oracle: WorldModel) -> None:
     assert isinstance(oracle.linear, LinearGaussianDynamics)
-    networks = replace(oracle, model=NeuralDynamics(oracle.linear, members=2, hidden=8))
+    networks = replace(oracle, dynamics=NeuralDynamics(oracle.linear, members=2, hidden=8))
     tasks = control_goals(env.latent_spec, 2, np.random.default_rng(4))
     options = ControlOptions(mpc=MPCOptions(horizon=6))
     run = drive(env, planner_policy("mpc-cem", networks, tasks.goal, 2, options), "latents", tasks.start, 40)

@@ -10,11 +10,12 @@ from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 from worldmodel.agents import ActionOU, collect
+from worldmodel.dynamics.world_model import WorldModel
 from worldmodel.encoders.encoder import Encoder
 from worldmodel.envs import SuiteEnv
 from worldmodel.planners.catalogue import ControlOptions, planner_policy
 from worldmodel.planners.lqr import LQR
-from worldmodel.planners.oracle import World, fit_worlds, oracle_world, true_trajectories
+from worldmodel.planners.oracle import fit_worlds, oracle_world, true_trajectories
 from worldmodel.planners.policy import PlannerPolicy
 from worldmodel.planners.straight_line import StraightLine
 
@@ -36,14 +37,14 @@ class Latents(gym.Wrapper):  # type: ignore[type-arg]
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+def world(tmp_path_factory: pytest.TempPathFactory) -> WorldModel:
     folder = tmp_path_factory.mktemp("driven") / "data"
     data = collect("reacher", ActionOU(), 1_500, folder, within=2.5, frame_skip=2, height=16, width=16, progress=False)
     spec = SuiteEnv("reacher", "hard").latent_spec
     return oracle_world(spec, true_trajectories(data.train), true_trajectories(data.selection))
 
 
-def test_sb3_evaluates_it_in_vector_environments(world: World) -> None:
+def test_sb3_evaluates_it_in_vector_environments(world: WorldModel) -> None:
     goal = np.array([-0.5, 0.6])
     ends: list[np.ndarray] = []
 
@@ -60,7 +61,7 @@ def test_sb3_evaluates_it_in_vector_environments(world: World) -> None:
     np.testing.assert_allclose(ends, np.tile(goal, (4, 1)), atol=0.05)
 
 
-def test_a_single_observation_gives_a_single_action(world: World) -> None:
+def test_a_single_observation_gives_a_single_action(world: WorldModel) -> None:
     policy = planner_policy("lqr", world, np.zeros(2), 2, ControlOptions())
     action, memory = policy.predict(np.array([0.5, 0.5]))
     assert action.shape == (2,) and action.dtype == np.float32
@@ -69,7 +70,7 @@ def test_a_single_observation_gives_a_single_action(world: World) -> None:
     assert policy.predict(np.array([0.5, 0.5]), memory)[0].shape == (2,)
 
 
-def test_an_episode_that_starts_forgets_the_one_before(world: World) -> None:
+def test_an_episode_that_starts_forgets_the_one_before(world: WorldModel) -> None:
     policy = planner_policy("straight-line", world, np.ones(2), 2, ControlOptions(line_steps=5))
     start = np.array([[0.0, 0.0], [0.5, 0.0]])
     fresh, memory = policy.predict(start)
@@ -80,7 +81,7 @@ def test_an_episode_that_starts_forgets_the_one_before(world: World) -> None:
     assert memory.step.tolist() == [1, 5] and np.abs(again[1] - fresh[1]).max() > 1e-3
 
 
-def test_the_straight_line_is_followed_and_its_end_held(world: World) -> None:
+def test_the_straight_line_is_followed_and_its_end_held(world: WorldModel) -> None:
     seen = []
 
     class Watch(LQR):
@@ -90,11 +91,11 @@ def test_the_straight_line_is_followed_and_its_end_held(world: World) -> None:
 
     here = np.zeros((1, 2))
     goal = np.array([1.0, -1.0])
-    policy = PlannerPolicy(world.see, world.estimator, Watch(world.linear), goal, StraightLine(2))
+    policy = PlannerPolicy(world.see, world.dynamics, Watch(world.linear), goal, StraightLine(2))
     memory = None
     for _ in range(4):
         _, memory = policy.predict(here, memory)
-    there = world.estimator.start(goal[None])[0, :2]
+    there = world.dynamics.start(goal[None])[0, :2]
     np.testing.assert_allclose(seen[0][0, -1], there, atol=1e-9)
     np.testing.assert_allclose(seen[1], np.tile(there, (1, 2, 1)), atol=1e-9)
     np.testing.assert_allclose(seen[3], np.tile(there, (1, 2, 1)), atol=1e-9)

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from worldmodel.agents import ActionOU, begin, collect
+from worldmodel.dynamics.world_model import WorldModel
 from worldmodel.envs import SuiteEnv, make
 from worldmodel.planners import GoalSeeker
-from worldmodel.planners.oracle import World, oracle_world, true_trajectories
+from worldmodel.planners.oracle import oracle_world, true_trajectories
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +20,7 @@ def arm() -> SuiteEnv:
 
 
 @pytest.fixture(scope="module")
-def world(arm: SuiteEnv, tmp_path_factory: pytest.TempPathFactory) -> World:
+def world(arm: SuiteEnv, tmp_path_factory: pytest.TempPathFactory) -> WorldModel:
     out = tmp_path_factory.mktemp("data") / "driven"
     data = collect("reacher", ActionOU(), 1_500, out, within=2.5, frame_skip=2, height=16, width=16, progress=False)
     return oracle_world(arm.latent_spec, true_trajectories(data.train), true_trajectories(data.selection))
@@ -35,7 +36,7 @@ def follow(env: SuiteEnv, seeker: GoalSeeker, steps: int, seed: int) -> np.ndarr
     return np.array(path)
 
 
-def test_it_rests_at_one_goal_after_another(arm: SuiteEnv, world: World) -> None:
+def test_it_rests_at_one_goal_after_another(arm: SuiteEnv, world: WorldModel) -> None:
     path = follow(arm, GoalSeeker("lqr", world, arm.dt, seconds=2.0), steps=100, seed=3)
     first, second = path[45:50], path[95:100]  # before the next goal is set
     for rest in (first, second):
@@ -43,7 +44,7 @@ def test_it_rests_at_one_goal_after_another(arm: SuiteEnv, world: World) -> None
     assert np.abs(first.mean(0) - second.mean(0)).max() > 0.2
 
 
-def test_actions_last_as_long_as_in_the_world_it_knows(world: World) -> None:
+def test_actions_last_as_long_as_in_the_world_it_knows(world: WorldModel) -> None:
     env = make("reacher").unwrapped
     assert isinstance(env, SuiteEnv)
     observation, _ = env.reset(seed=0)
@@ -56,7 +57,7 @@ def test_actions_last_as_long_as_in_the_world_it_knows(world: World) -> None:
     assert not np.array_equal(actions[1], actions[2])
 
 
-def test_the_same_generator_gives_the_same_goals(arm: SuiteEnv, world: World) -> None:
+def test_the_same_generator_gives_the_same_goals(arm: SuiteEnv, world: WorldModel) -> None:
     seeker = GoalSeeker("lqr", world, arm.dt)
     copy = pickle.loads(pickle.dumps(seeker))
     assert repr(copy) == repr(seeker) and copy == seeker
@@ -64,6 +65,6 @@ def test_the_same_generator_gives_the_same_goals(arm: SuiteEnv, world: World) ->
     assert not np.array_equal(follow(arm, seeker, 60, seed=1), follow(arm, seeker, 60, seed=2))
 
 
-def test_times_have_to_be_positive(world: World) -> None:
+def test_times_have_to_be_positive(world: WorldModel) -> None:
     with pytest.raises(ValueError, match="positive"):
         GoalSeeker("lqr", world, period=0.0)

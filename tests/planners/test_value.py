@@ -2,20 +2,20 @@ import numpy as np
 import pytest
 
 from worldmodel.dynamics.linear import LinearGaussianDynamics
+from worldmodel.dynamics.world_model import Eye, WorldModel
 from worldmodel.envs.goals import GoalTasks
 from worldmodel.planners.costs import QuadraticCost
-from worldmodel.planners.oracle import World
 from worldmodel.planners.value import value_equivalence
 
 
-def world(Q: np.ndarray) -> World:
+def world(Q: np.ndarray) -> WorldModel:
     """A double integrator of two latents, seen through h = Q z."""
     A = np.block(
         [[1.8 * np.eye(2), -0.8 * np.eye(2), 0.1 * np.eye(2)], [np.eye(2), np.zeros((2, 4))], [np.zeros((2, 6))]]
     )
     B = np.vstack([0.2 * np.eye(2), np.zeros((2, 2)), np.eye(2)])
     model = LinearGaussianDynamics(A, B, np.zeros(6), np.zeros((6, 6)), 2, 2, 2).transformed(Q)
-    return World("latents", lambda z: z @ Q.T, model.layout, model, model)
+    return WorldModel(Eye(lambda z: z @ Q.T), model, "latents")
 
 
 @pytest.mark.parametrize("scale, ratio", [(1.0, 1.0), (2.0, 4.0)], ids=["rotation", "not orthogonal"])

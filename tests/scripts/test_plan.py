@@ -1,6 +1,7 @@
 """The main job as its user runs it, at the smallest budget."""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -63,6 +64,16 @@ def test_a_second_run_goes_straight_to_planning_and_a_given_encoder_is_used(out:
     assert json.loads((out / "result.json").read_text())["encoder"] == before["encoder"]
 
 
+def test_the_world_model_that_it_leaves_gives_the_same_plans(out: Path, tmp_path: Path) -> None:
+    before = json.loads((out / "result.json").read_text())
+    kept = shutil.copytree(out / "world_model", tmp_path / "elsewhere")
+    assert plan("--out", out, *FEW, "--world-model", kept).returncode == 0
+    after = json.loads((out / "result.json").read_text())
+    same = ("success", "cost", "goal_error")
+    assert [after["plans"][3][key] for key in same] == [before["plans"][3][key] for key in same]
+    assert after["options"]["world_model"] == str(kept)
+
+
 @pytest.mark.parametrize(
     "bad, line",
     [
@@ -70,9 +81,11 @@ def test_a_second_run_goes_straight_to_planning_and_a_given_encoder_is_used(out:
         ({"rho": 1.5}, "rho is 1.5"),
         ({"dim": 0}, "at least one dimension"),
         ({"encoder": Path("/nowhere")}, "not an encoder"),
+        ({"world_model": Path("/nowhere")}, "no world model"),
+        ({"encoder": Path("/nowhere"), "world_model": Path("/nowhere")}, "not both"),
         ({"dynamics": "neural", "planner": ("mpc-qp",)}, "needs linear dynamics"),
     ],
-    ids=["size", "rho", "dim", "encoder", "dynamics"],
+    ids=["size", "rho", "dim", "encoder", "world model", "both", "dynamics"],
 )
 def test_bad_input_is_refused_before_anything_is_made(bad: dict[str, Any], line: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=line):

@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
 
 import numpy as np
 
-from worldmodel.dynamics.states import Estimator, Padded, check_trajectories
+from worldmodel.dynamics.states import Dynamics, Estimator, Padded, check_trajectories
 
 
 @dataclass(frozen=True)
@@ -28,15 +27,8 @@ class OpenLoop:
     windows: int
 
 
-class Forecaster(Protocol):
-    """Dynamics with an estimator of their state: ``layout``, or the dynamics themselves where they have ``step``."""
-
-    def transition(self, s: np.ndarray, a: np.ndarray) -> np.ndarray:
-        """Return the next states (..., S) after states (..., S) and actions (..., a)."""
-
-
 def open_loop(
-    dynamics: Forecaster,
+    dynamics: Dynamics,
     h: np.ndarray,
     actions: np.ndarray,
     offsets: np.ndarray,
@@ -47,7 +39,7 @@ def open_loop(
     """Predict embeddings of held-out episodes several steps ahead, from the actions alone.
 
     Args:
-        dynamics: a model with the layout of its state, or a Kalman filter.
+        dynamics: of any kind.
         h: embeddings (F, m).
         actions: (F - E, a).
         offsets: (E + 1,); episodes start at rest.
@@ -61,9 +53,8 @@ def open_loop(
     windows = episodes.seen[:, settle - 1 + max(steps) :]
     if not windows.any():
         raise ValueError(f"no episode has the {settle + max(steps)} frames that {max(steps)} steps need")
-    estimator: Any = getattr(dynamics, "layout", dynamics)
     count = windows.shape[1]
-    s = _running(estimator, episodes)[:, settle - 1 : settle - 1 + count]
+    s = _running(dynamics, episodes)[:, settle - 1 : settle - 1 + count]
     last = episodes.h[:, settle - 1 : settle - 1 + count]
     error, still, r2 = [], [], []
     for ahead in range(1, max(steps) + 1):

@@ -1,8 +1,9 @@
 """Kalman filter: position and velocity of the embedding, with their covariance, from noisy embeddings."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.linalg
@@ -86,6 +87,29 @@ class KalmanFilter:
         """Return the expected next states (..., 2 m) of states (..., 2 m) and actions (..., a), NumPy or torch."""
         A, B, bias = (like(s, matrix) for matrix in (self.A, self.B, self.bias))
         return s @ A.T + a @ B.T + bias
+
+    @property
+    def linear(self) -> Self:
+        """Itself."""
+        return self
+
+    def spread(self, s: np.ndarray, a: np.ndarray) -> np.ndarray:
+        """Return one standard deviation of the next embedding (..., m), noise included, once the filter has settled."""
+        ahead = self.A @ self.steady[1] @ self.A.T + self.W
+        return np.broadcast_to(np.sqrt(np.diag(ahead)[: self.dim] + np.diag(self.V)), (*s.shape[:-1], self.dim))
+
+    def options(self) -> dict[str, Any]:
+        """Return nothing: the arrays say all."""
+        return {}
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return the matrices by name."""
+        return {name: getattr(self, name) for name in ("A", "B", "bias", "W", "V")}
+
+    @classmethod
+    def rebuilt(cls, options: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
+        """Make the filter of these matrices."""
+        return cls(**arrays)
 
     @cached_property
     def _settled(self) -> tuple[np.ndarray, np.ndarray]:

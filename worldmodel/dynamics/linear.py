@@ -1,17 +1,16 @@
 """Linear-Gaussian dynamics of embeddings under actions, fitted by regularised least squares."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Self
-from zipfile import BadZipFile
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from worldmodel.dynamics.forecast import open_loop
 from worldmodel.dynamics.states import (
     Array,
+    Encodes,
     StateLayout,
     Trajectories,
     align_actions,
@@ -21,11 +20,9 @@ from worldmodel.dynamics.states import (
     lift,
     like,
 )
-from worldmodel.utils.files import write_whole
 
 if TYPE_CHECKING:
     from worldmodel.data.episodes import Episodes
-    from worldmodel.encoders.encoder import Encoder
 
 HISTORIES = (1, 2, 3, 4)  # what `history=None` chooses from
 
@@ -104,36 +101,39 @@ class LinearGaussianDynamics:
         W = T @ self.noise_cov @ T.T
         return type(self)(A, T @ self.B, bias, W, self.history, self.dim, self.actions)
 
-    def save(self, path: Path) -> Path:
-        """Write an ``.npz`` of plain arrays, whole or not at all."""
-        arrays = {f.name: np.asarray(getattr(self, f.name)) for f in fields(self) if f.name != "excitation"}
-        if self.excitation is not None:
-            arrays |= {f"excitation_{f.name}": np.asarray(getattr(self.excitation, f.name)) for f in fields(Excitation)}
-        return write_whole(
-            path.with_suffix(".npz"),
-            lambda temporary: np.savez(temporary, **arrays),  # type: ignore[arg-type]
-        )
+    @property
+    def linear(self) -> Self:
+        """Itself."""
+        return self
+
+    def start(self, h: np.ndarray) -> np.ndarray:
+        """Return the states (B, S) of a rest at embeddings h (B, m)."""
+        return self.layout.start(h)
+
+    def step(self, s: np.ndarray, a: np.ndarray, h: np.ndarray) -> np.ndarray:
+        """Return the states (B, S) once actions a (B, a) were executed and embeddings h (B, m) were seen."""
+        return self.layout.step(s, a, h)
+
+    def spread(self, s: np.ndarray, a: np.ndarray) -> np.ndarray:
+        """Return one standard deviation of the next embedding (..., m), as the fit left it."""
+        return np.broadcast_to(np.sqrt(np.diag(self.noise_cov)[: self.dim]), (*s.shape[:-1], self.dim))
+
+    def options(self) -> dict[str, Any]:
+        """Return the sizes, and how well the data determined the matrices."""
+        sizes: dict[str, Any] = {name: getattr(self, name) for name in ("history", "dim", "actions")}
+        return sizes | {"excitation": None if self.excitation is None else asdict(self.excitation)}
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return the matrices by name."""
+        return {name: getattr(self, name) for name in ("A", "B", "bias", "noise_cov")}
 
     @classmethod
-    def load(cls, path: Path) -> Self:
-        """Read what :meth:`save` wrote.
-
-        Raises:
-            FileNotFoundError: there is no such file.
-            ValueError: the file is damaged or holds something else.
-        """
-        try:
-            with np.load(path, allow_pickle=False) as file:
-                values = {name: file[name] for name in file.files}
-            numbers = {name: values[name].item() for name in ("history", "dim", "actions")}
-            matrices = {name: values[name] for name in ("A", "B", "bias", "noise_cov")}
-            excitation = {f.name: values.get(f"excitation_{f.name}") for f in fields(Excitation)}
-        except FileNotFoundError:
-            raise
-        except (OSError, ValueError, KeyError, EOFError, BadZipFile, AttributeError) as error:
-            raise ValueError(f"{path} holds no linear dynamics ({error}): fit and save them again") from None
-        known = {name: value.item() for name, value in excitation.items() if value is not None}
-        return cls(**matrices, **numbers, excitation=Excitation(**known) if known else None)
+    def rebuilt(cls, options: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
+        """Make the dynamics of these matrices."""
+        excitation = options["excitation"]
+        sizes = {name: options[name] for name in ("history", "dim", "actions")}
+        known = None if excitation is None else Excitation(**excitation)
+        return cls(**arrays, **sizes, excitation=known)  # type: ignore[arg-type]
 
 
 def fit_linear_dynamics(
@@ -220,7 +220,7 @@ def _not_excited(excitation: Excitation, direction: np.ndarray, names: Sequence[
 
 
 def fit_dynamics(
-    encoder: "Encoder", episodes: "Episodes", *, history: int | None = None, ridge: float = 1e-8
+    encoder: Encodes, episodes: "Episodes", *, history: int | None = None, ridge: float = 1e-8
 ) -> LinearGaussianDynamics:
     """Fit linear dynamics of the embeddings of ``episodes.train``; the history is chosen on ``episodes.selection``."""
     train, selection = (encode_episodes(encoder, part) for part in (episodes.train, episodes.selection))

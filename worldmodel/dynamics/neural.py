@@ -1,26 +1,19 @@
 """Dynamics for worlds that are not near-linear: an ensemble of small networks that corrects the linear model."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from worldmodel.dynamics.linear import LinearGaussianDynamics, fit_linear_dynamics
 from worldmodel.dynamics.states import Array, StateLayout, align_actions, check_trajectories
 from worldmodel.utils.devices import resolve_device
-from worldmodel.utils.files import write_whole
 from worldmodel.utils.progress import progress_bar
-
-_LINEAR = ("A", "B", "bias", "noise_cov")
-_NUMBERS = ("history", "dim", "actions")
 
 
 @dataclass(frozen=True)
@@ -79,6 +72,11 @@ class NeuralDynamics(nn.Module):
         self.register_buffer("sigma", torch.ones(linear.dim))
 
     @property
+    def dim(self) -> int:
+        """Dimensions m of the embedding."""
+        return self.linear.dim
+
+    @property
     def layout(self) -> StateLayout:
         """How the state is built."""
         return self.linear.layout
@@ -105,43 +103,47 @@ class NeuralDynamics(nn.Module):
             ahead = self.members_of(torch.tensor(s), torch.tensor(a)).mean(dim=0)  # a candidate may be read-only
         return ahead.double().cpu().numpy()  # type: ignore[return-value]
 
+    def start(self, h: np.ndarray) -> np.ndarray:
+        """Return the states (B, S) of a rest at embeddings h (B, m)."""
+        return self.layout.start(h)
+
+    def step(self, s: np.ndarray, a: np.ndarray, h: np.ndarray) -> np.ndarray:
+        """Return the states (B, S) once actions a (B, a) were executed and embeddings h (B, m) were seen."""
+        return self.layout.step(s, a, h)
+
+    def spread(self, s: np.ndarray, a: np.ndarray) -> np.ndarray | None:
+        """Return the standard deviation of the next embedding (..., m) over the ensemble; None for one network alone.
+
+        It is large where the data say little.
+        """
+        if self.members == 1:
+            return None
+        with torch.no_grad():
+            ahead = self.members_of(torch.as_tensor(s), torch.as_tensor(a))[..., : self.dim]
+        return ahead.std(dim=0, correction=0).double().cpu().numpy()
+
     def disagreement(self, s: np.ndarray, a: np.ndarray) -> np.ndarray:
         """Return how far the members differ (...,): large where the data say little."""
-        with torch.no_grad():
-            ahead = self.members_of(torch.as_tensor(s), torch.as_tensor(a))[..., : self.linear.dim]
-        return ahead.std(dim=0, correction=0).norm(dim=-1).double().cpu().numpy()
+        spread = self.spread(s, a)
+        return np.zeros(s.shape[:-1]) if spread is None else np.linalg.norm(spread, axis=-1)
 
-    def save(self, path: Path) -> Path:
-        """Write a safetensors file, whole or not at all."""
-        tensors = {name: value.detach().cpu().contiguous() for name, value in self.state_dict().items()}
-        tensors |= {
-            f"linear.{name}": torch.tensor(np.ascontiguousarray(getattr(self.linear, name))) for name in _LINEAR
-        }
-        numbers = {name: str(getattr(self.linear, name)) for name in _NUMBERS}
-        numbers |= {"members": str(self.members), "hidden": str(self.hidden)}
-        return write_whole(path, lambda temporary: save_file(tensors, temporary, metadata=numbers))
+    def options(self) -> dict[str, Any]:
+        """Return the sizes of the networks, and of the linear model."""
+        return {"members": self.members, "hidden": self.hidden, "linear": self.linear.options()}
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return weights, statistics, and the matrices of the linear model."""
+        weights = {name: value.detach().cpu().numpy() for name, value in self.state_dict().items()}
+        return weights | {f"linear.{name}": value for name, value in self.linear.arrays().items()}
 
     @classmethod
-    def load(cls, path: Path) -> Self:
-        """Read what :meth:`save` wrote, onto the CPU.
-
-        Raises:
-            FileNotFoundError: there is no such file.
-            ValueError: the file is damaged or holds something else.
-        """
-        if not path.exists():
-            raise FileNotFoundError(f"no dynamics at {path}")
-        try:
-            with safe_open(path, framework="pt") as file:
-                numbers = {name: int(value) for name, value in file.metadata().items()}
-                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
-            matrices = {name: tensors.pop(f"linear.{name}").numpy() for name in _LINEAR}
-            history, dim, actions = (numbers[name] for name in _NUMBERS)
-            linear = LinearGaussianDynamics(**matrices, history=history, dim=dim, actions=actions)
-            dynamics = cls(linear, numbers["members"], numbers["hidden"])
-            dynamics.load_state_dict(tensors)
-        except (SafetensorError, OSError, KeyError, ValueError, RuntimeError, AttributeError) as error:
-            raise ValueError(f"{path} holds no neural dynamics ({error}): fit and save them again") from None
+    def rebuilt(cls, options: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
+        """Make the ensemble of these weights, on the CPU."""
+        matrices = {name.removeprefix("linear."): value for name, value in arrays.items() if name.startswith("linear.")}
+        linear = LinearGaussianDynamics.rebuilt(options["linear"], matrices)
+        dynamics = cls(linear, options["members"], options["hidden"])
+        weights = {name: torch.tensor(value) for name, value in arrays.items() if not name.startswith("linear.")}
+        dynamics.load_state_dict(weights)
         return dynamics.eval()
 
 

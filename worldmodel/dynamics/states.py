@@ -10,9 +10,15 @@ from worldmodel.data.pairs import window_indices
 
 if TYPE_CHECKING:
     from worldmodel.data.episodes import Episodes
-    from worldmodel.encoders.encoder import Encoder
 
 Array = TypeVar("Array", bound=Any)  # a NumPy array or a torch tensor; the result is of the same kind
+
+
+class Encodes(Protocol):
+    """Embeds frames."""
+
+    def encode(self, frames: np.ndarray) -> np.ndarray:
+        """Embed frames (F, H, W, C) uint8: (F, m)."""
 
 
 class Trajectories(NamedTuple):
@@ -55,7 +61,7 @@ class Padded(NamedTuple):
         return cls(h, actions, seen, acted)
 
 
-def encode_episodes(encoder: "Encoder", episodes: "Episodes") -> Trajectories:
+def encode_episodes(encoder: Encodes, episodes: "Episodes") -> Trajectories:
     """Embed the frames of driven episodes."""
     return Trajectories(encoder.encode(episodes.frames).astype(np.float64), episodes.actions, episodes.offsets)
 
@@ -102,6 +108,41 @@ class LinearModel(Protocol):
 
     def transformed(self, Q: np.ndarray) -> Self:
         """Return the same model of h = Q z."""
+
+
+class Prediction(NamedTuple):
+    """What dynamics expect of a step.
+
+    Attributes:
+        state: (B, S).
+        mean: expected embedding (B, m).
+        spread: one standard deviation of what will be seen (B, m); None where the dynamics cannot tell.
+    """
+
+    state: np.ndarray
+    mean: np.ndarray
+    spread: np.ndarray | None
+
+
+class Dynamics(Estimator, Protocol):
+    """What a world model, planners and forecasts ask of any dynamics; your own as well. The embedding comes first in s.
+
+    To be saved with a world model they are a :class:`~worldmodel.utils.parts.Part`, too.
+    """
+
+    @property
+    def dim(self) -> int:
+        """Dimensions m of the embedding."""
+
+    @property
+    def linear(self) -> LinearModel | None:
+        """A linear model for the planners that need one: itself, or what it corrects; None where there is none."""
+
+    def transition(self, s: Array, a: Array) -> Array:
+        """Return the expected next states (..., S) of states (..., S) and actions (..., a), NumPy or torch."""
+
+    def spread(self, s: np.ndarray, a: np.ndarray) -> np.ndarray | None:
+        """Return one standard deviation of the next embedding (..., m); None where it cannot be told."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """The pixel encoder: uint8 frames in, embeddings out."""
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
@@ -62,6 +62,12 @@ class Encoder(nn.Module, PyTorchModelHubMixin, tags=["world-model", "lejepa"]):
         self.dim = dim
         self.frame_size = (height, width)
         self._frozen = False
+        self._options = {
+            "dim": dim,
+            "frame_size": list(self.frame_size),
+            "channels": list(channels),
+            "hidden": hidden,
+        }
         stem, *convolutions = channels
         layers = [*_convolution(3, stem, size=4, stride=4)]
         for stride, before, after in zip((1, 2, 1, 2), channels[:-1], convolutions, strict=True):
@@ -144,6 +150,25 @@ class Encoder(nn.Module, PyTorchModelHubMixin, tags=["world-model", "lejepa"]):
         pixels = channels_first(frames, self.frame_size)
         pixels = pixels.to(dtype=self.pixel_mean.dtype, memory_format=torch.channels_last)
         return network(pixels).float().cpu().numpy()
+
+    def options(self) -> dict[str, Any]:
+        """Return the sizes, by which :meth:`rebuilt` makes an encoder like this one."""
+        return copy.deepcopy(self._options)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return weights and statistics by name, whatever wraps the networks."""
+        return {_unwrapped(name): value.detach().cpu().numpy() for name, value in self.state_dict().items()}
+
+    @classmethod
+    def rebuilt(cls, options: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
+        """Make an encoder of these sizes and weights, on the CPU and frozen.
+
+        Raises:
+            RuntimeError, TypeError, ValueError: they are not those of such an encoder.
+        """
+        encoder = cls(**options)
+        encoder.load_state_dict({name: torch.tensor(value) for name, value in arrays.items()})
+        return encoder.freeze()
 
     @classmethod
     def load(cls, folder: Path | str) -> Self:

@@ -1,5 +1,6 @@
 """Files that are written whole or not at all."""
 
+import hashlib
 import json
 import os
 from collections.abc import Callable, Mapping
@@ -44,3 +45,9 @@ def to_plain(value: Any) -> Any:
     if isinstance(value, Path):
         return str(value)
     return None if isinstance(value, float) and not np.isfinite(value) else value
+
+
+def file_digest(path: Path) -> str:
+    """Hash the content of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:12]

@@ -1,13 +1,11 @@
 """Linear dynamics: what a fit recovers, refuses and predicts."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
 
 from worldmodel.dynamics.forecast import open_loop
-from worldmodel.dynamics.linear import LinearGaussianDynamics, fit_linear_dynamics
+from worldmodel.dynamics.linear import fit_linear_dynamics
 from worldmodel.dynamics.similarity import similarity
 from worldmodel.dynamics.states import StateLayout, Trajectories, align_actions
 
@@ -116,13 +114,3 @@ def test_dynamics_of_rotated_latents_are_the_same_model() -> None:
     assert similarity(true, learnt, Q).relative < 1e-4
     assert similarity(true, learnt, np.eye(2)).relative > 0.05
     assert np.allclose(true.transformed(Q, np.ones(2)).bias, learnt.bias, atol=1e-4)
-
-
-def test_saved_dynamics_come_back_without_pickle(tmp_path: Path) -> None:
-    fitted = fit_linear_dynamics(*driven(0), history=2)
-    loaded = LinearGaussianDynamics.load(fitted.save(tmp_path / "dynamics.npz"))
-    assert np.array_equal(loaded.A, fitted.A)
-    assert loaded.excitation == fitted.excitation
-    (tmp_path / "damaged.npz").write_bytes(b"PK\x03\x04 no")
-    with pytest.raises(ValueError, match="no linear dynamics"):
-        LinearGaussianDynamics.load(tmp_path / "damaged.npz")

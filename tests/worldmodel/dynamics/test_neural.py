@@ -1,7 +1,5 @@
 """Neural dynamics: they correct the linear model where it is wrong, on the same interface."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
@@ -85,18 +83,6 @@ def test_the_same_seed_gives_the_same_network_and_no_global_generator_moves(line
     assert torch.equal(before, torch.get_rng_state())
     for one, other in zip(*(dynamics.state_dict().values() for dynamics in pair), strict=True):
         assert torch.equal(one, other)
-
-
-def test_saved_dynamics_come_back(fitted: NeuralDynamics, tmp_path: Path) -> None:
-    loaded = NeuralDynamics.load(fitted.save(tmp_path / "dynamics.safetensors"))
-    s, a = np.ones((3, 3)), np.zeros((3, 1))
-    assert np.array_equal(loaded.transition(s, a), fitted.transition(s, a))
-    assert np.array_equal(loaded.linear.A, fitted.linear.A)
-    (tmp_path / "damaged.safetensors").write_bytes(b"not a file of tensors")
-    with pytest.raises(ValueError, match="no neural dynamics"):
-        NeuralDynamics.load(tmp_path / "damaged.safetensors")
-    with pytest.raises(FileNotFoundError):
-        NeuralDynamics.load(tmp_path / "missing.safetensors")
 
 
 def test_options_that_train_nothing_are_refused() -> None:
