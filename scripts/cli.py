@@ -44,7 +44,9 @@ def run(main: Callable[..., Any], name: str, arguments: Sequence[str] | None = N
 
 
 def _name_crashes() -> None:
-    """Have a crash of the interpreter print where it happened."""
+    """Have a crash of the interpreter print where it happened; what the user or a test runner set up is kept."""
+    if faulthandler.is_enabled():  # by PYTHONFAULTHANDLER, or by pytest, whose file outlives the standard error of now
+        return
     # Where standard error is none, is closed, or is nothing that the system writes to, commands run all the same.
     with suppress(ValueError, OSError, AttributeError, RuntimeError):
         faulthandler.enable()

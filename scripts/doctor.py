@@ -12,11 +12,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Annotated
 
 import tyro
 from rich.markup import escape
+from rich.text import Text
 
 from worldmodel.scripts import cli
 from worldmodel.scripts.cli import console
@@ -27,10 +30,13 @@ EXTRAS = {
     "train": "several processes or GPUs, TensorBoard",
     "minari": "data sets of Minari and Gymnasium",
     "ray": "the benchmark on a cluster",
-    "dev": "the tests, style and types of this project",
+    "dev": "tests, style and types of this project",
 }
 _LIMIT = 120.0  # seconds, after which a check is taken to hang
-_PARTS = {"frame": "one frame", "step": "one training step", "plan": "one plan"}
+_PARTS = {"opencv": "OpenCV", "frame": "one frame", "step": "one training step", "plan": "one plan"}
+_BY_DURATION = ("step", "plan", "frame", "torch", "opencv")
+_AT_A_TIME = 2  # they spend their time on imports, each on one core
+_WIDTH, _NAMES = 100, 18  # columns of the screen, and of the names in it
 
 
 @dataclass(frozen=True)
@@ -61,15 +67,13 @@ class Checked:
 
 def main(options: Annotated[DoctorOptions, tyro.conf.arg(name="")]) -> None:
     """Print the screen; exit status 1 where a part does not work."""
-    checks = {
-        name: check(["-m", "worldmodel.scripts.diagnosis.checks", name], options.limit) for name in ("torch", *_PARTS)
-    }
+    checks = try_all(options.limit)
     for name, value in facts(checks["torch"]).items():
         _row(name, escape(value))
     drawn = checks["frame"]
     _row("OpenGL", escape(drawn.line) if drawn.well else "[red]draws nothing, see below[/]")
     for extra, lacking in missing_of_extras().items():
-        there = "there" if not lacking else f"missing: pip install 'worldmodel\\[{extra}]'"
+        there = "there" if not lacking else f"lacks {', '.join(lacking)}: pip install 'worldmodel\\[{extra}]'"
         _row(f"extra {extra}", f"{there} ({EXTRAS.get(extra, '')})")
     for name, label in _PARTS.items():
         done = checks[name]
@@ -80,7 +84,17 @@ def main(options: Annotated[DoctorOptions, tyro.conf.arg(name="")]) -> None:
 
 
 def _row(name: str, value: str) -> None:
-    console.print(f"{name:<18}{value}", highlight=False, soft_wrap=True)
+    for line in Text.from_markup(value).wrap(console, min(console.width, _WIDTH) - _NAMES):
+        line.rstrip()
+        console.print(Text(f"{name:<{_NAMES}}").append_text(line), soft_wrap=True)
+        name = ""
+
+
+def try_all(limit: float) -> dict[str, Checked]:
+    """Try each part in a process of its own, ``limit`` seconds at most; return how it went, by name."""
+    with console.status("trying each part alone, half a minute or less"), ThreadPoolExecutor(_AT_A_TIME) as pool:
+        commands = [["-m", "worldmodel.scripts.diagnosis.checks", name] for name in _BY_DURATION]
+        return dict(zip(_BY_DURATION, pool.map(lambda command: check(command, limit), commands), strict=True))
 
 
 def check(command: Sequence[str], limit: float) -> Checked:
@@ -106,10 +120,10 @@ def facts(torch: Checked) -> dict[str, str]:
     """Return what is installed here, by name; ``torch`` is what the check of torch said."""
     installed = versions(("triton", "opencv-python", "opencv-python-headless", "av", "tyro", "joblib"))
     python = installed.pop("python")
-    system = f"{platform.platform()}, {os.cpu_count()} cores, {_memory()}"
+    place = sys.prefix if sys.prefix != sys.base_prefix else f"{sys.prefix}, no virtual environment"
     found = {
-        "system": system,
-        "python": f"{python}, {sys.prefix}",
+        "system": f"{_system()}, {os.cpu_count()} cores, {_memory()}",
+        "python": f"{python}, {place}",
         "packages": ", ".join(f"{name} {version}" for name, version in installed.items()),
     }
     threads = ", ".join(f"{name}={os.environ.get(name, 'unset')}" for name in ("OMP_NUM_THREADS", "WORLDMODEL_THREADS"))
@@ -138,6 +152,12 @@ def missing_of_extras() -> dict[str, list[str]]:
         except importlib.metadata.PackageNotFoundError:
             lacking.append(name[0])
     return missing
+
+
+def _system() -> str:
+    with suppress(OSError):  # only Linux says which distribution it is
+        return f"{platform.freedesktop_os_release()['PRETTY_NAME']}, {platform.platform()}"
+    return platform.platform()
 
 
 def _memory() -> str:

@@ -88,6 +88,17 @@ def test_rendering_does_not_wait_for_torch() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+def test_the_doctor_loads_where_the_libraries_beneath_do_not() -> None:
+    broken = ["numpy", "scipy", "zarr", "sklearn", "torch", "cv2", "joblib", "matplotlib", "gymnasium", *SIMULATOR]
+    block = f"import sys; sys.modules.update(dict.fromkeys({broken}));"
+    subprocess.run([sys.executable, "-c", block + "import worldmodel.scripts.doctor"], check=True)
+
+
+def test_names_that_load_on_first_use_are_completed_all_the_same() -> None:
+    code = "import worldmodel as wm, sys; assert set(wm.__all__) <= set(dir(wm)); assert 'numpy' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_every_public_name_resolves() -> None:
     import worldmodel
     from worldmodel import agents, envs, planners

@@ -1,7 +1,7 @@
 """From pixels to a plan, with proof: the learned world model.
 
-What needs torch or Gymnasium loads on first use: a process that only renders or steps a simulator never waits for
-torch, and an encoder loads where Gymnasium is not installed.
+Every name loads on first use: a process that only renders or steps a simulator never waits for torch, an encoder loads
+where Gymnasium is not installed, and ``worldmodel doctor`` has its say where a library beneath is broken.
 
 >>> import worldmodel as wm
 >>> wm.LeJEPA(weight=0.05).weight
@@ -11,24 +11,35 @@ torch, and an encoder loads where Gymnasium is not installed.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from worldmodel.data.episodes import Episode, Episodes
-from worldmodel.data.store import EpisodeStore, load_episodes
-from worldmodel.data.streaming import StreamedEpisodes
-from worldmodel.measures.certificate import Certificate, certificate
-from worldmodel.measures.identifiability import Identifiability, certify, identifiability, measure
 from worldmodel.utils import loading
 
 if TYPE_CHECKING:
+    from worldmodel.data.episodes import Episode, Episodes
     from worldmodel.data.formats.minari import ObservationKeys, export_minari, import_minari
+    from worldmodel.data.store import EpisodeStore, load_episodes
+    from worldmodel.data.streaming import StreamedEpisodes
     from worldmodel.dynamics.linear import LinearGaussianDynamics, fit_dynamics, fit_linear_dynamics
     from worldmodel.dynamics.world_model import WorldModel, fit_world_model
     from worldmodel.encoders.encoder import Encoder
     from worldmodel.encoders.objectives import BarlowTwins, InfoNCE, LeJEPA, VICReg, Whitening
     from worldmodel.encoders.training import TrainingOptions, fit_encoder
+    from worldmodel.measures.certificate import Certificate, certificate
+    from worldmodel.measures.identifiability import Identifiability, certify, identifiability, measure
 
 loading.settle()  # before anything of ours draws or computes
 
 _ON_FIRST_USE = {
+    "Episode": "data.episodes",
+    "Episodes": "data.episodes",
+    "EpisodeStore": "data.store",
+    "load_episodes": "data.store",
+    "StreamedEpisodes": "data.streaming",
+    "Certificate": "measures.certificate",
+    "certificate": "measures.certificate",
+    "Identifiability": "measures.identifiability",
+    "certify": "measures.identifiability",
+    "identifiability": "measures.identifiability",
+    "measure": "measures.identifiability",
     "LinearGaussianDynamics": "dynamics.linear",
     "fit_dynamics": "dynamics.linear",
     "fit_linear_dynamics": "dynamics.linear",
@@ -82,3 +93,7 @@ def __getattr__(name: str) -> Any:
     if name not in _ON_FIRST_USE:
         raise AttributeError(f"module 'worldmodel' has no attribute {name!r}")
     return getattr(import_module(f"worldmodel.{_ON_FIRST_USE[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

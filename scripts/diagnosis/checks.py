@@ -10,6 +10,10 @@ import sys
 import tempfile
 from collections.abc import Callable
 
+from worldmodel.scripts.diagnosis.advice import what_to_do
+
+_LENGTH = 300  # characters of an error; numpy's own run to a page
+
 
 def torch_here() -> str:
     """Say as JSON what torch is and sees."""
@@ -18,6 +22,11 @@ def torch_here() -> str:
     properties = [torch.cuda.get_device_properties(number) for number in range(count)]
     gpus = [f"{one.name}, {one.total_memory / 2**30:.0f} GiB" for one in properties]
     return json.dumps({"cuda": torch.version.cuda, "threads": torch.get_num_threads(), "gpus": gpus})
+
+
+def opencv() -> str:
+    """Load OpenCV, which needs libGL, and say its version."""
+    return importlib.import_module("cv2").__version__
 
 
 def frame() -> str:
@@ -64,11 +73,25 @@ def plan() -> str:
     return f"8 steps, {away:.0e} away from the optimum"
 
 
-CHECKS: dict[str, Callable[[], str]] = {"torch": torch_here, "frame": frame, "step": step, "plan": plan}
+def line_of(error: BaseException) -> str:
+    """Put an error, and what to do about it where that is known, on one line."""
+    line = " ".join(f"{type(error).__name__}: {error}".split())
+    line = line if len(line) <= _LENGTH else f"{line[:_LENGTH]}..."
+    advice = what_to_do(error)
+    return f"{line}; {advice}" if advice else line
+
+
+CHECKS: dict[str, Callable[[], str]] = {
+    "torch": torch_here,
+    "opencv": opencv,
+    "frame": frame,
+    "step": step,
+    "plan": plan,
+}
 
 if __name__ == "__main__":
     try:
         print(CHECKS[sys.argv[1]]())
     except Exception as error:  # whatever it is, it is the line that doctor shows
-        print(" ".join(f"{type(error).__name__}: {error}".split()), file=sys.stderr)
+        print(line_of(error), file=sys.stderr)
         sys.exit(1)

@@ -2,6 +2,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from worldmodel.scripts.__main__ import COMMANDS
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"
@@ -17,11 +19,21 @@ def test_a_crash_of_the_interpreter_prints_where_it_happened() -> None:
     assert done.returncode < 0 and "Fatal Python error: Segmentation fault" in done.stderr
 
 
-def test_without_a_standard_error_commands_run_all_the_same() -> None:
+@pytest.mark.parametrize("gone", ["sys.stderr = None", "sys.stderr.close()", "sys.stderr = io.StringIO()"])
+def test_without_a_standard_error_commands_run_all_the_same(gone: str) -> None:
+    code = f"import io, sys; {gone}; from worldmodel.scripts import cli; cli.run(lambda: print('ran'), 'test', [])"
+    done = python("-c", code)
+    assert (done.returncode, done.stdout) == (0, "ran\n")
+
+
+def test_where_crashes_are_told_stays_as_it_was_set_up(tmp_path: Path) -> None:
+    told = tmp_path / "told.txt"
     code = (
-        "import sys; sys.stderr = None; from worldmodel.scripts import cli; cli.run(lambda: print('ran'), 'test', [])"
+        f"import ctypes, faulthandler; faulthandler.enable(open({str(told)!r}, 'w'));"
+        "from worldmodel.scripts import cli; cli.run(lambda: ctypes.string_at(0), 'test', [])"
     )
-    assert python("-c", code).stdout == "ran\n"
+    assert python("-c", code).returncode < 0
+    assert "Fatal Python error: Segmentation fault" in told.read_text()
 
 
 def test_every_command_has_a_file_and_a_line_of_help() -> None:

@@ -1,11 +1,13 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from worldmodel.scripts import doctor
 from worldmodel.scripts.diagnosis import checks as doctor_checks
+from worldmodel.scripts.diagnosis.advice import what_to_do
 
 
 def run(**variables: str) -> subprocess.CompletedProcess[str]:
@@ -13,22 +15,95 @@ def run(**variables: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, env=os.environ | variables, capture_output=True, text=True, timeout=300, check=False)
 
 
+def rows(screen: str) -> dict[str, str]:
+    """What the screen says, by name; a row may fill several lines."""
+    found: dict[str, str] = {}
+    name = ""
+    for line in screen.splitlines():
+        name = line[:18].strip() or name
+        found[name] = f"{found.get(name, '')} {line[18:]}".strip()
+    return found
+
+
+def broken(folder: Path, package: str, error: str) -> str:
+    """A folder for PYTHONPATH in which this package does not load."""
+    (folder / package).mkdir()
+    (folder / package / "__init__.py").write_text(f"raise {error}")
+    return str(folder)
+
+
+def try_part(name: str) -> doctor.Checked:
+    return doctor.check(["-m", "worldmodel.scripts.diagnosis.checks", name], limit=120)
+
+
 def test_one_screen_says_that_each_part_works_here() -> None:
     done = run()
-    lines = done.stdout.splitlines()
+    found = rows(done.stdout)
     assert (done.returncode, done.stderr) == (0, "")
-    assert len(lines) < 25
-    for start in ("system", "python", "packages", "torch", "threads", "GPU", "OpenGL", "extra train"):
-        assert [line for line in lines if line.startswith(start)], start
-    assert [line.startswith("one ") and "works, " in line for line in lines].count(True) == 3
+    assert len(done.stdout.splitlines()) < 40
+    assert max(map(len, done.stdout.splitlines())) <= 100
+    assert {"system", "python", "packages", "torch", "threads", "GPU", "OpenGL", "extra train"} <= set(found)
+    for part in ("OpenCV", "one frame", "one training step", "one plan"):
+        assert found[part].startswith("works, "), found[part]
 
 
-def test_a_library_that_does_not_draw_is_a_line_and_the_rest_is_said_all_the_same() -> None:
-    done = run(MUJOCO_GL="nonsense")
-    parts = {line[:18].strip(): line[18:] for line in done.stdout.splitlines()}
-    assert done.returncode == 1
-    assert parts["one frame"].startswith("does not work") and "nonsense" in parts["one frame"]
-    assert parts["torch"].startswith("wheel ") and parts["one plan"]
+@pytest.mark.parametrize("package", ["numpy", "scipy"])
+def test_where_a_library_is_broken_the_screen_says_so_and_what_else_there_is(package: str, tmp_path: Path) -> None:
+    done = run(PYTHONPATH=broken(tmp_path, package, "ImportError('no C extensions')"))
+    found = rows(done.stdout)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert package == "numpy" or found["torch"].startswith("wheel ")  # torch does not import without numpy
+    assert "mujoco" in found["packages"] and "extra train" in found
+    for part in ("one training step", "one plan"):
+        assert "no C extensions" in found[part]
+        assert f"pip install --force-reinstall --no-deps '{package}>=" in found[part]
+
+
+def test_without_libgl_the_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    error = "ImportError('libGL.so.1: cannot open shared object file')"
+    monkeypatch.setenv("PYTHONPATH", broken(tmp_path, "cv2", error))
+    done = try_part("opencv")
+    assert not done.well and "libGL.so.1" in done.line and "apt-get install" in done.line
+
+
+@pytest.mark.parametrize(("library", "line"), [("nonsense", "MUJOCO_GL must be one of"), ("off", "apt-get install")])
+def test_a_library_that_does_not_draw_is_a_line(library: str, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MUJOCO_GL", library)
+    done = try_part("frame")
+    assert not done.well and line in done.line
+
+
+def test_without_dm_control_the_line_says_how_it_is_installed_on_this_python(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(
+        "import importlib.util as util\nfind = util.find_spec\n"
+        "util.find_spec = lambda name, *rest: None if name == 'dm_control' else find(name, *rest)"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    done = try_part("frame")
+    assert not done.well and "dm_control is not installed: pip install" in done.line
+    assert ("--no-deps" in done.line) == (sys.version_info >= (3, 13))
+
+
+@pytest.mark.parametrize(
+    ("error", "advice"),
+    [
+        (ModuleNotFoundError("No module named 'mujoco'", name="mujoco"), "pip install 'mujoco<4"),
+        (ModuleNotFoundError("No module named 'sklearn'", name="sklearn"), "pip install 'scikit-learn>="),
+        (ImportError("libEGL.so.1: cannot open shared object file"), "on Debian: apt-get install libegl1"),
+        (ImportError("dm_control is not installed: pip install dm_control"), ""),
+        (ValueError("rho is 2"), ""),
+        (FileNotFoundError("no such file"), ""),
+    ],
+)
+def test_advice_is_for_libraries_that_do_not_load(error: Exception, advice: str) -> None:
+    assert what_to_do(error).startswith(advice) and bool(what_to_do(error)) == bool(advice)
+
+
+def test_a_page_of_an_error_is_cut_and_keeps_its_advice() -> None:
+    line = doctor_checks.line_of(ModuleNotFoundError("IMPORTANT\n" * 100, name="numpy"))
+    assert len(line) < 400 and line.partition("; ")[2].startswith("pip install 'numpy>=")
 
 
 def test_a_crash_is_a_line_with_the_signal_and_what_to_try() -> None:
@@ -42,7 +117,7 @@ def test_a_hang_ends_at_its_limit() -> None:
     assert not done.well and "hangs" in done.line and done.seconds < 30
 
 
-def test_an_error_is_its_own_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_is_its_own_line() -> None:
     done = doctor.check(["-c", "raise ValueError('no such thing')"], limit=60)
     assert (done.well, done.line) == (False, "ValueError: no such thing")
 
