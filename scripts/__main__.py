@@ -29,7 +29,9 @@ def main() -> None:
     elif name in COMMANDS:
         from worldmodel.scripts import cli
 
-        cli.run(import_module(f"worldmodel.scripts.{name.replace('-', '_')}").main, f"worldmodel {name}", arguments)
+        with cli.one_line_for_errors(f"worldmodel {name}"):
+            module = import_module(f"worldmodel.scripts.{name.replace('-', '_')}")
+        cli.run(module.main, f"worldmodel {name}", arguments)
     else:
         print(f"worldmodel: there is no command {name!r}: choose {', '.join(COMMANDS)}", file=sys.stderr)
         sys.exit(2)

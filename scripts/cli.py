@@ -4,13 +4,14 @@ import faulthandler
 import os
 import sys
 import warnings
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import tyro
 from rich.console import Console
+from rich.markup import escape
 
 _LOG_WIDTH = 160  # columns, where output goes to a file or a pipe
 console = Console()
@@ -31,12 +32,19 @@ def run(main: Callable[..., Any], name: str, arguments: Sequence[str] | None = N
     _name_crashes()
     warnings.showwarning = _show_warning
     warnings.filterwarnings("ignore", message="A worker stopped while some jobs")  # loky renews workers that grow
-    try:
+    with one_line_for_errors(name):
         tyro.cli(main, prog=name, args=arguments)
+
+
+@contextmanager
+def one_line_for_errors(name: str) -> Iterator[None]:
+    """End the process with one line and exit code 2 where something is wrong that the user can mend."""
+    try:
+        yield
     except (ValueError, OSError, RuntimeError, ImportError) as error:
         if os.environ.get("WORLDMODEL_TRACEBACK"):
             raise
-        Console(stderr=True).print(f"[bold red]{name}:[/] {error}", highlight=False, soft_wrap=True)
+        Console(stderr=True).print(f"[bold red]{name}:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
         sys.exit(2)
     except KeyboardInterrupt:
         Console(stderr=True).print(f"{name}: interrupted; the same command goes on from here")

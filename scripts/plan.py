@@ -87,7 +87,7 @@ def main(options: Annotated[PlanOptions, tyro.conf.arg(name="")]) -> None:
         collected = _collect(options, out, suite)
         episodes = load_episodes(collected.folder / "episodes")
         encoding = given or _train(options, out, collected, episodes, suite)
-        embeddings = _embed(out, collected, encoding, episodes)
+        embeddings = _embed(options, out, collected, encoding, episodes)
 
         ceiling = suite.latent_spec.ceiling().tolist()
         report = wm.measure(
@@ -123,7 +123,7 @@ def main(options: Annotated[PlanOptions, tyro.conf.arg(name="")]) -> None:
         plan_report.draw(out, suite, episodes, embeddings.train, embeddings.heldout, encoding.history, plans, control)
         plan_report.show(suite.latent_spec.names, report, proof, plans, control)
         result = plan_report.write_result(
-            out, options, episodes.card, embeddings.train.shape[1], report, proof, plans, control, seconds
+            out, options, episodes.card, embeddings.train.shape[1], report, proof, plans, control, seconds, done
         )
     kept = ", the world model in world_model/" if control is not None else ""
     console.print(f"\nFigures, film and numbers{kept}: {out}")
@@ -196,7 +196,7 @@ def _collect(options: PlanOptions, out: Path, suite: SuiteEnv) -> Stage:
             camera=options.camera,
         )
 
-    return _tell(run_stage(out, "collect", key, build))
+    return _tell(run_stage(out, "collect", key, build, made_by=[collect], keep=options.keep))
 
 
 def _train(options: PlanOptions, out: Path, collected: Stage, episodes: Episodes, suite: SuiteEnv) -> Encoding:
@@ -217,12 +217,12 @@ def _train(options: PlanOptions, out: Path, collected: Stage, episodes: Episodes
         )
         encoder.save_pretrained(folder / "encoder")
 
-    stage = _tell(run_stage(out, "train", key, build))
+    stage = _tell(run_stage(out, "train", key, build, made_by=[wm.fit_encoder], keep=options.keep))
     history = TrainingHistory.load(stage.folder / "history.json")
     return Encoding(Encoder.load(stage.folder / "encoder").freeze(), stage.digest, stage, history)
 
 
-def _embed(out: Path, collected: Stage, encoding: Encoding, episodes: Episodes) -> Embeddings:
+def _embed(options: PlanOptions, out: Path, collected: Stage, encoding: Encoding, episodes: Episodes) -> Embeddings:
     """Embed all frames, or take the embeddings that an earlier run kept."""
 
     def build(folder: Path) -> None:
@@ -230,7 +230,8 @@ def _embed(out: Path, collected: Stage, encoding: Encoding, episodes: Episodes) 
             h = encoding.encoder.encode(getattr(episodes, name).frames)
             np.save(folder / f"{name}.npy", h, allow_pickle=False)
 
-    stage = _tell(run_stage(out, "embed", {"data": collected.digest, "encoder": encoding.digest}, build))
+    key = {"data": collected.digest, "encoder": encoding.digest}
+    stage = _tell(run_stage(out, "embed", key, build, made_by=[Encoder], keep=options.keep))
     return Embeddings(*(np.load(stage.folder / f"{name}.npy", allow_pickle=False) for name in ("train", "heldout")))
 
 
@@ -261,8 +262,8 @@ def _decoder(options: PlanOptions, embeddings: Embeddings, episodes: Episodes) -
 
 
 def _tell(stage: Stage) -> Stage:
-    how = f"kept from an earlier run ({stage.seconds:.0f} s then)" if stage.cached else f"done in {stage.seconds:.0f} s"
-    console.print(f"{stage.name}: {how}", highlight=False)
+    colour = "yellow" if stage.outdated else "none"
+    console.print(stage.told(), style=colour, highlight=False, soft_wrap=True)
     return stage
 
 

@@ -150,9 +150,9 @@ def train_seed(
     if obs != "state":
         key |= {"goal": options.goal, "history": options.history, "size": options.size}
         key |= {"encoder": sight.digest if sight else None}
-    stage = run_stage(out, f"{obs}-seed{seed}", key, build)
-    if stage.cached:
-        console.print(f"{stage.name}: kept from an earlier run ({stage.seconds:.0f} s then)", highlight=False)
+    stage = run_stage(out, f"{obs}-seed{seed}", key, build, made_by=[train_agent, agent_inputs])
+    if stage.cached or stage.changed:
+        console.print(stage.told(), highlight=False)
     return stage
 
 

@@ -79,7 +79,7 @@ def trained_sight(
         episodes = folder / "episodes"
         collect(env, explorer, frames, episodes, length=CHAIN, seed=seed, processes=processes, **options)
 
-    collected = run_stage(out, "collect", data_key, gather)
+    collected = run_stage(out, "collect", data_key, gather, made_by=[collect])
 
     def train(folder: Path) -> None:
         episodes = load_episodes(collected.folder / "episodes")
@@ -97,7 +97,7 @@ def trained_sight(
 
     how = {"steps": steps, "widening": WIDENING, "coarse": COARSE, "rho": RHO}
     key = {"data": collected.digest, "objective": OBJECTIVE, "training": how, "seed": seed}
-    trained = run_stage(out, "encoder", key, train)
+    trained = run_stage(out, "encoder", key, train, made_by=[fit_pose_encoder, measure])
     report = json.loads((trained.folder / "identifiability.json").read_text())
     return replace(given_sight(trained.folder / "encoder"), report=report, stages=(collected, trained))
 

@@ -91,7 +91,7 @@ def run_cell(setup: Setup, common: Common, baselines: Stage, data: Stage, explor
         )
         write_json(folder / "cell.json", to_plain(scores | {"warnings": alarms}))
 
-    return run_stage(setup.out, "cell", key, build)
+    return run_stage(setup.out, "cell", key, build, made_by=[run_cell])
 
 
 def read_cell(stage: Stage, cell: Cell) -> dict[str, Any]:

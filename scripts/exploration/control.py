@@ -67,7 +67,8 @@ def run_baselines(setup: Setup, driven: Stage) -> Stage:
         task.random(setup.seed).save(folder / "random.npz")
         task.env.close()
 
-    return run_stage(setup.out, "baselines", setup.key("seed", "tasks") | {"driven": driven.digest}, build)
+    key = setup.key("seed", "tasks") | {"driven": driven.digest}
+    return run_stage(setup.out, "baselines", key, build, made_by=[ControlTask])
 
 
 def control(setup: Setup, driven: Stage, baselines: Stage, encoder: Encoder) -> dict[str, Any]:

@@ -132,4 +132,4 @@ def _collect(
     def build(folder: Path) -> None:
         collect(setup.env, explorer, frames, folder / "episodes", **options, **setup.env_options)
 
-    return run_stage(setup.out, name, key, build)
+    return run_stage(setup.out, name, key, build, made_by=[collect])

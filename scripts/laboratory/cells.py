@@ -22,8 +22,6 @@ from worldmodel.utils.progress import progress_bar
 from worldmodel.utils.stages import run_stage
 from worldmodel.utils.workers import HOURS, in_parallel
 
-_MEASUREMENT = 3  # raise it when what a cell measures changes: cells of before are then done again
-
 
 @dataclass(frozen=True)
 class Cell:
@@ -132,8 +130,8 @@ def _numbered(index: int, root: Path, cell: Cell, device: str) -> tuple[int, Cel
 
 def run_cell(root: Path, cell: Cell, device: str) -> CellResult:
     """Run one cell, or read what it gave."""
-    key = {"measurement": _MEASUREMENT, "torch": torch.__version__.split("+")[0], "cell": _key(cell)}
-    stage = run_stage(root, "cell", key, lambda folder: _build(folder, cell, device))
+    key = {"torch": torch.__version__.split("+")[0], "cell": _key(cell)}
+    stage = run_stage(root, "cell", key, lambda folder: _build(folder, cell, device), made_by=[run_cell])
     kept = json.loads((stage.folder / "result.json").read_text())
     report: dict[str, Any] = kept["report"]
     report["energy"] = None if report["energy"] is None else tuple(report["energy"])

@@ -16,6 +16,7 @@ from worldmodel.dynamics.linear import Excitation
 from worldmodel.dynamics.similarity import Similarity, similarity
 from worldmodel.dynamics.states import Encodes, Trajectories
 from worldmodel.dynamics.world_model import WorldModel
+from worldmodel.encoders.encoder import Encoder
 from worldmodel.envs import SuiteEnv
 from worldmodel.envs.control_tasks import ControlSetting, control_goals
 from worldmodel.envs.goals import GoalTasks
@@ -165,8 +166,15 @@ class ControlJob:
             worlds["embedding"],
         )
 
-    def _stage(self, name: str, key: dict[str, Any], build: Callable[[Path], object], quiet: bool = False) -> Stage:
-        stage = run_stage(self.out, name, key, build)
+    def _stage(
+        self,
+        name: str,
+        key: dict[str, Any],
+        build: Callable[[Path], object],
+        made_by: Callable[..., Any],
+        quiet: bool = False,
+    ) -> Stage:
+        stage = run_stage(self.out, name, key, build, made_by=[made_by], keep=self.options.keep)
         self.stages.append(stage if quiet else self._tell(stage))
         return stage
 
@@ -199,14 +207,14 @@ class ControlJob:
                 frame_skip=self.env.frame_skip,
             )
 
-        return self._stage("drive", key, build)
+        return self._stage("drive", key, build, collect)
 
     def _embed(self, driven: Stage, data: Episodes) -> dict[str, Trajectories]:
         def build(folder: Path) -> None:
             for part in PARTS:
                 np.save(folder / f"{part}.npy", self.encoder.encode(getattr(data, part).frames), allow_pickle=False)
 
-        stage = self._stage("embed-driven", {"data": driven.digest, "encoder": self.encoder_digest}, build)
+        stage = self._stage("embed-driven", {"data": driven.digest, "encoder": self.encoder_digest}, build, Encoder)
         seen = {}
         for part in PARTS:
             h, episodes = np.load(stage.folder / f"{part}.npy", allow_pickle=False), getattr(data, part)
@@ -244,6 +252,7 @@ class ControlJob:
                 f"{'control' if seeds is None else 'targets'}-{name}-{state}",
                 asked | encoder,
                 lambda folder: make().save(folder / "driven.npz"),
+                evaluate,
                 quiet=state != "embedding",
             )
             return Driven.load(stage.folder / "driven.npz")

@@ -53,6 +53,7 @@ class PlanOptions:
         processes: processes that collect and drive; 0 means one per core.
         seed: decides data, training and tasks.
         device: where the encoder is trained.
+        keep: use what an earlier run has finished, though the code that made it has changed since; the result says so.
         out: output folder (default: runs/plan-<env>).
     """
 
@@ -74,4 +75,5 @@ class PlanOptions:
     processes: int = 0
     seed: int = 0
     device: str = "auto"
+    keep: bool = False
     out: Path | None = None

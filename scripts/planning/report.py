@@ -25,6 +25,7 @@ from worldmodel.scripts.planning.control import Control, SuiteReturn
 from worldmodel.scripts.planning.options import PlanOptions
 from worldmodel.stats.intervals import Interval
 from worldmodel.utils.files import to_plain, write_json
+from worldmodel.utils.stages import Stage
 from worldmodel.utils.versions import versions
 
 _FILMED, _FILMED_STEPS = 4, 60  # tasks, control steps of each
@@ -128,6 +129,7 @@ def write_result(
     plans: KinematicPlans,
     control: Control | None,
     seconds: dict[str, Any],
+    stages: Sequence[Stage],
 ) -> Path:
     """Write ``result.json``: all numbers of the run."""
     data = card.to_json()
@@ -136,6 +138,7 @@ def write_result(
         "seed": options.seed,
         "options": {name: value for name, value in vars(options).items() if name not in ("out", "processes")},
         "versions": versions(),
+        "stages": {stage.name: stage.to_json() for stage in stages},
         "wall_seconds": seconds,
         "data": {key: data[key] for key in ("explorer", "frames", "rho", "gaussianity", "render_ms_per_frame")},
         "encoder": {"dim": dim, **report.to_json(), "certificate": proof.to_json()},

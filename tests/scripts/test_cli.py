@@ -51,3 +51,15 @@ def test_a_command_takes_its_options() -> None:
 def test_an_unknown_command_is_one_line_with_those_there_are() -> None:
     done = python("-m", "worldmodel.scripts", "plant")
     assert done.returncode == 2 and len(done.stderr.splitlines()) == 1 and "plan, collect" in done.stderr
+
+
+def test_a_package_that_is_missing_is_one_line() -> None:
+    code = "import sys; sys.modules['dm_control'] = None; sys.argv[1:] = ['collect', '--help']; "
+    done = python("-c", code + "from worldmodel.scripts.__main__ import main; main()")
+    assert done.returncode == 2 and "dm_control is not installed: pip install" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_brackets_in_an_error_are_shown() -> None:
+    code = "from worldmodel.scripts import cli\ndef main() -> None: raise ValueError('give [a] list')\n"
+    assert python("-c", code + "cli.run(main, 'test', [])").stderr == "test: give [a] list\n"
