@@ -23,7 +23,8 @@ from rich.text import Text
 
 from worldmodel.scripts import cli
 from worldmodel.scripts.cli import console
-from worldmodel.utils.endings import how_it_ended, what_to_try
+from worldmodel.scripts.diagnosis.advice import after_death
+from worldmodel.utils.endings import how_it_ended
 from worldmodel.utils.versions import versions
 
 EXTRAS = {
@@ -36,6 +37,8 @@ _LIMIT = 120.0  # seconds, after which a check is taken to hang
 _PARTS = {"opencv": "OpenCV", "frame": "one frame", "step": "one training step", "plan": "one plan"}
 _BY_DURATION = ("step", "plan", "frame", "torch", "opencv")
 _AT_A_TIME = 2  # they spend their time on imports, each on one core
+_OTHERS = ("triton", "opencv-python", "opencv-python-headless", "av", "tyro", "joblib")
+_NEIGHBOURS = ("tensorflow", "tensorflow-cpu", "jax", "numba")  # each brings an LLVM of its own into a process
 _WIDTH, _NAMES = 100, 18  # columns of the screen, and of the names in it
 
 
@@ -112,13 +115,13 @@ def check(command: Sequence[str], limit: float) -> Checked:
     ending = how_it_ended(done.returncode)
     if done.returncode > 0:
         return Checked(False, _last_line(done.stderr) or ending, seconds)
-    draws = "; or MUJOCO_GL=osmesa, another driver" if command[-1] in ("frame", "step") else ""
-    return Checked(False, f"ended by {ending} ({what_to_try(ending) or 'no advice'}{draws})", seconds)
+    advice = after_death(command[-1], ending)
+    return Checked(False, f"ended by {ending}{advice and f'; {advice}'}", seconds)
 
 
 def facts(torch: Checked) -> dict[str, str]:
     """Return what is installed here, by name; ``torch`` is what the check of torch said."""
-    installed = versions(("triton", "opencv-python", "opencv-python-headless", "av", "tyro", "joblib"))
+    installed = versions((*_OTHERS, *_NEIGHBOURS))
     python = installed.pop("python")
     place = sys.prefix if sys.prefix != sys.base_prefix else f"{sys.prefix}, no virtual environment"
     found = {

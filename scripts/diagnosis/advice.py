@@ -1,9 +1,13 @@
-"""What to do about a library that does not load."""
+"""What to do about a library that does not load, or that crashes."""
 
 import importlib.metadata
+import os
 import re
 import sys
+from importlib.util import find_spec
 from traceback import walk_tb
+
+from worldmodel.utils.endings import what_to_try
 
 _GRAPHICS = ("libGL", "libEGL", "libOSMesa", "libOpenGL", "libgthread", "libglib")
 _GRAPHICS_ADVICE = (
@@ -29,6 +33,27 @@ def what_to_do(error: BaseException) -> str:
     package = _raised_in(error)
     # Without dependencies: what else is here stays as it is, and dm_control's labmaze is not had for every Python.
     return f"pip install --force-reinstall --no-deps {_to_install(package)}" if package else ""
+
+
+def after_death(part: str, ending: str) -> str:
+    """Advise on a part whose process died; ``worldmodel doctor``, which others are sent to, has said all it can.
+
+    Args:
+        part: of the checks.
+        ending: as `how_it_ended` puts it.
+
+    >>> after_death("plan", "SIGKILL")
+    'memory has probably run out'
+    """
+    if "worldmodel doctor" not in what_to_try(ending):
+        return what_to_try(ending).partition(":")[0]
+    # stable-baselines3 imports it unasked, by way of torch's TensorBoard.
+    if find_spec("tensorflow") is not None:
+        return "TensorFlow is here, which ends a process that draws in software: try an environment without it"
+    where = f"to see where: {os.path.basename(sys.executable)} -X faulthandler -m worldmodel.scripts.diagnosis.checks"
+    other = "egl" if os.environ.get("MUJOCO_GL") == "osmesa" else "osmesa"
+    draws = f"try MUJOCO_GL={other}, another driver; " if part in ("frame", "step") else ""
+    return f"{draws}{where} {part}"
 
 
 def _raised_in(error: BaseException) -> str:

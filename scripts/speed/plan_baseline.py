@@ -114,6 +114,6 @@ def environment(folder: Path) -> Path:
     install = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--no-deps", *_PACKAGES]
     done = subprocess.run(install, capture_output=True, text=True, check=False)
     if done.returncode:
-        reason = (done.stderr.strip().splitlines() or ["pip failed"])[-1]
+        reason = (done.stderr.strip().splitlines() or [f"pip: {how_it_ended(done.returncode)}"])[-1]
         raise RuntimeError(f"the baseline cannot be installed ({reason}): --baseline none measures without it")
     return python

@@ -1,4 +1,5 @@
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -6,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from worldmodel.scripts import doctor
+from worldmodel.scripts.diagnosis import advice
 from worldmodel.scripts.diagnosis import checks as doctor_checks
 from worldmodel.scripts.diagnosis.advice import what_to_do
 
@@ -87,7 +89,7 @@ def test_without_dm_control_the_line_says_how_it_is_installed_on_this_python(
 
 
 @pytest.mark.parametrize(
-    ("error", "advice"),
+    ("error", "line"),
     [
         (ModuleNotFoundError("No module named 'mujoco'", name="mujoco"), "pip install 'mujoco<4"),
         (ModuleNotFoundError("No module named 'sklearn'", name="sklearn"), "pip install 'scikit-learn>="),
@@ -97,8 +99,8 @@ def test_without_dm_control_the_line_says_how_it_is_installed_on_this_python(
         (FileNotFoundError("no such file"), ""),
     ],
 )
-def test_advice_is_for_libraries_that_do_not_load(error: Exception, advice: str) -> None:
-    assert what_to_do(error).startswith(advice) and bool(what_to_do(error)) == bool(advice)
+def test_advice_is_for_libraries_that_do_not_load(error: Exception, line: str) -> None:
+    assert what_to_do(error).startswith(line) and bool(what_to_do(error)) == bool(line)
 
 
 def test_a_page_of_an_error_is_cut_and_keeps_its_advice() -> None:
@@ -106,10 +108,39 @@ def test_a_page_of_an_error_is_cut_and_keeps_its_advice() -> None:
     assert len(line) < 400 and line.partition("; ")[2].startswith("pip install 'numpy>=")
 
 
-def test_a_crash_is_a_line_with_the_signal_and_what_to_try() -> None:
-    done = doctor.check(["-c", "import os; os.kill(os.getpid(), 11)", "frame"], limit=60)
+def die(by: signal.Signals, part: str) -> doctor.Checked:
+    return doctor.check(["-c", f"import os; os.kill(os.getpid(), {by:d})", part], limit=60)
+
+
+@pytest.mark.parametrize(("chosen", "other"), [("egl", "osmesa"), ("osmesa", "egl")])
+def test_a_crash_is_a_line_with_the_signal_and_what_to_try(
+    chosen: str, other: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MUJOCO_GL", chosen)
+    monkeypatch.setattr(advice, "find_spec", lambda name: None)
+    done = die(signal.SIGSEGV, "frame")
     assert not done.well
-    assert "SIGSEGV" in done.line and "MUJOCO_GL=osmesa" in done.line
+    assert "ended by SIGSEGV" in done.line and f"MUJOCO_GL={other}" in done.line
+    assert "-X faulthandler" in done.line and "MUJOCO_GL" not in die(signal.SIGABRT, "plan").line
+    assert "memory" in die(signal.SIGKILL, "plan").line
+
+
+def test_a_crash_beside_tensorflow_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(advice, "find_spec", lambda name: name)
+    assert "TensorFlow" in die(signal.SIGSEGV, "step").line and "TensorFlow" not in die(signal.SIGKILL, "step").line
+
+
+def test_with_a_part_that_crashed_the_exit_status_is_1(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    well, crashed = doctor.Checked(True, "fine", 0.1), doctor.Checked(False, "ended by SIGSEGV", 0.1)
+    torch = doctor.Checked(True, '{"cuda": null, "threads": 1, "gpus": []}', 0.1)
+    parts = {"torch": torch, "opencv": well, "frame": well, "step": crashed, "plan": well}
+    monkeypatch.setattr(doctor, "try_all", lambda limit: parts)
+    with pytest.raises(SystemExit) as ended:
+        doctor.main(doctor.DoctorOptions())
+    assert ended.value.code == 1
+    assert rows(capsys.readouterr().out)["one training step"] == "does not work, 0.1 s: ended by SIGSEGV"
 
 
 def test_a_hang_ends_at_its_limit() -> None:
