@@ -77,3 +77,11 @@ def test_tensorflow_lives_beside_what_draws(parts: tuple[str, str]) -> None:
     need("tensorflow")
     code, said = ending(*parts)
     assert code == 0, said
+
+
+def test_tensorflow_that_is_only_installed_ends_nothing() -> None:
+    need("tensorflow")
+    code, said = ending(
+        OURS, "import stable_baselines3, torch.utils.tensorboard, sys; assert 'tensorflow' not in sys.modules"
+    )
+    assert code == 0, said

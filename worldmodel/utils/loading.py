@@ -4,7 +4,8 @@ The standard torch wheel for Linux brings triton, whose library carries an LLVM 
 another one, for everybody to see, and so does TensorFlow. If triton comes second, its symbols bind to theirs, and the
 process dies in the dynamic loader. torch imports triton late and unasked: when an optimiser is made, or when it looks
 for a compiler. (TensorFlow and Mesa's software OpenGL end each other in the same way, whether this package is there or
-not: keep them in processes of their own. tests/test_neighbours.py has the table.)
+not: keep them in processes of their own; tests/test_neighbours.py has the table. Where TensorFlow is only installed it
+stays out: TensorBoard, which stable-baselines3 brings, would import it unasked.)
 """
 
 import ctypes
@@ -15,6 +16,7 @@ import warnings
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 
 _LLVM_OF_OTHERS = re.compile(
     r"/(libLLVM[^/]*|[^/]*_dri\.so|libgallium[^/]*|libOSMesa[^/]*|libtensorflow[^/]*)$", re.MULTILINE
@@ -29,6 +31,7 @@ def settle() -> None:
     one of the user's own (``LD_PRELOAD``), triton could not share it: torch is then told that there is no triton, so
     that nothing is compiled, and one warning says why.
     """
+    _spare_tensorflow()
     library, loaded = _triton_library(), _loaded_libraries()
     if library is None or f"{library}\n" in loaded:
         return
@@ -43,6 +46,15 @@ def settle() -> None:
         return
     with suppress(OSError):  # a damaged triton: torch finds out by itself, and does without
         ctypes.CDLL(str(library), mode=os.RTLD_NOW | (os.RTLD_DEEPBIND if too_late else 0))
+
+
+def _spare_tensorflow() -> None:
+    """Have TensorBoard do without TensorFlow, which it imports wherever that is installed, and SB3 imports TensorBoard.
+
+    Its writer does not need it, and software OpenGL does not survive it. This name is how TensorBoard is told.
+    """
+    if "tensorflow" not in sys.modules:
+        sys.modules.setdefault("tensorboard.compat.notf", ModuleType("tensorboard.compat.notf"))
 
 
 def _triton_library() -> Path | None:

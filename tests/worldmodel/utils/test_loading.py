@@ -92,3 +92,14 @@ def test_a_damaged_triton_is_left_to_torch(tmp_path: Path) -> None:
 def test_triton_itself_is_not_imported() -> None:
     done = run(OURS, "import sys; print('triton' in sys.modules)")
     assert done.stdout == "False\n", done.stderr
+
+
+def test_tensorflow_that_is_only_installed_stays_out(tmp_path: Path) -> None:
+    package = tmp_path / "tensorflow"
+    package.mkdir()
+    (package / "__init__.py").write_text("raise SystemExit('TensorFlow was imported')")
+    use = (
+        "import stable_baselines3; from torch.utils.tensorboard import SummaryWriter; from tensorboard.compat import tf"
+    )
+    done = run(OURS, use, "tf.io.gfile.exists('.'); print('alive')", PYTHONPATH=str(tmp_path))
+    assert done.stdout == "alive\n", done.stderr
