@@ -16,7 +16,8 @@ import numpy as np
 from worldmodel.agents.explorers import Explorer, PosedExplorer
 from worldmodel.agents.policies import begin
 from worldmodel.data.episodes import Episode, Episodes
-from worldmodel.data.store import EpisodeStore, Mode
+from worldmodel.data.modes import Mode
+from worldmodel.data.store import EpisodeStore
 from worldmodel.envs import SuiteEnv, env_id, make, suite_of
 from worldmodel.utils.progress import progress_bar
 from worldmodel.utils.versions import versions

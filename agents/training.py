@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import numpy as np
 from stable_baselines3 import PPO, SAC
@@ -17,13 +17,13 @@ from stable_baselines3.common.vec_env import VecEnv
 
 from worldmodel.agents.curve import LearningCurve
 from worldmodel.agents.evaluation import Evaluation, RandomPolicy, Stopwatch, episode_returns
+from worldmodel.agents.names import Algorithm
 from worldmodel.agents.replay_memory import check_replay_memory
 from worldmodel.agents.snapshots import Snapshots, resume
 from worldmodel.utils.devices import one_core_spared, resolve_device
 from worldmodel.utils.files import write_json
 from worldmodel.utils.progress import Advance, progress_bar
 
-Algorithm = Literal["sac", "ppo"]
 _KINDS: dict[Algorithm, type[BaseAlgorithm]] = {"sac": SAC, "ppo": PPO}
 _NETWORK, _GAMMA = (128, 128), 0.98
 _TRAINING, _SELECTION, _TEST, _RESUMED = range(4)  # streams of seeds

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 
@@ -10,13 +10,11 @@ from worldmodel.dynamics.world_model import WorldModel
 from worldmodel.planners.costs import QuadraticCost
 from worldmodel.planners.lqr import LQR
 from worldmodel.planners.mpc import MPC, MPCOptions
+from worldmodel.planners.names import PLANNERS, PlannerName
 from worldmodel.planners.optimisers import CEM, ICEM, MPPI, QP, Bounds, Gradient, Optimiser
 from worldmodel.planners.oracle import linear_of
 from worldmodel.planners.policy import PlannerPolicy
 from worldmodel.planners.straight_line import StraightLine
-
-PlannerName = Literal["straight-line", "lqr", "mpc-qp", "mpc-cem", "mpc-icem", "mpc-mppi", "mpc-gradient"]
-PLANNERS: tuple[PlannerName, ...] = get_args(PlannerName)
 
 _OPTIMISERS: dict[str, Callable[[], Optimiser]] = {
     "mpc-qp": QP,

@@ -12,9 +12,10 @@ from worldmodel.envs.goals import GoalTasks
 from worldmodel.envs.latents import LatentSpec
 from worldmodel.envs.pixels import frames_at
 from worldmodel.envs.suite import SuiteEnv
-from worldmodel.planners.catalogue import ControlOptions, PlannerName, planner_policy
+from worldmodel.planners.catalogue import ControlOptions, planner_policy
 from worldmodel.planners.driving import Driven, Observes, Policy, UniformPolicy, drive, drive_in_parallel
 from worldmodel.planners.lqr import ControlError
+from worldmodel.planners.names import PlannerName
 from worldmodel.planners.outcomes import PlanOutcome, State
 from worldmodel.planners.policy import PlannerPolicy
 from worldmodel.stats.intervals import bootstrap, wilson

@@ -3,7 +3,8 @@
 import numpy as np
 
 from worldmodel.data.episodes import Episodes
-from worldmodel.dynamics.fitting import DynamicsName, FitDynamics, fit_named
+from worldmodel.dynamics.fitting import FitDynamics, fit_named
+from worldmodel.dynamics.names import DynamicsName
 from worldmodel.dynamics.states import Encodes, LinearModel, Trajectories, encode_episodes
 from worldmodel.dynamics.world_model import Eye, WorldModel
 from worldmodel.envs.latents import LatentSpec

@@ -10,7 +10,8 @@ from worldmodel.dynamics.world_model import WorldModel
 from worldmodel.envs import SuiteEnv
 from worldmodel.envs.control_tasks import control_goals
 from worldmodel.envs.pixels import frames_at
-from worldmodel.planners.catalogue import ControlOptions, PlannerName, planner_policy
+from worldmodel.planners.catalogue import ControlOptions, planner_policy
+from worldmodel.planners.names import PlannerName
 from worldmodel.planners.oracle import linear_of
 from worldmodel.planners.policy import PlannerPolicy
 

@@ -5,16 +5,17 @@ python scripts/collect.py --env reacher --explorer latent-ou:0.9 --frames 20000 
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 from rich.table import Table
 
-from worldmodel.agents import collect, explorer
-from worldmodel.data.datacard import DataCard
-from worldmodel.data.store import Mode
+from worldmodel.data.modes import Mode
 from worldmodel.scripts import cli
 from worldmodel.scripts.cli import console
+
+if TYPE_CHECKING:
+    from worldmodel.data.datacard import DataCard
 
 _SHOW_TARGET: dict[str, bool | Literal["latent"]] = {"hidden": False, "drawn": True, "latent": "latent"}
 
@@ -59,6 +60,8 @@ class CollectOptions:
 
 def main(options: Annotated[CollectOptions, tyro.conf.arg(name="")]) -> None:
     """Collect, and print the data card."""
+    from worldmodel.agents import collect, explorer
+
     out = options.out or Path("data") / options.env
     episodes = collect(
         options.env,
@@ -80,7 +83,7 @@ def main(options: Annotated[CollectOptions, tyro.conf.arg(name="")]) -> None:
     console.print(str(out), soft_wrap=True, highlight=False)
 
 
-def card_table(card: DataCard) -> Table:
+def card_table(card: "DataCard") -> Table:
     """Lay out a data card, one row per latent and per action."""
     shape = card.gaussianity
     title = f"{card.env}, {card.explorer}: {card.episodes} episodes, {card.frames} frames"

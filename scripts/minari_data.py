@@ -11,7 +11,7 @@ from typing import Annotated
 import tyro
 
 import worldmodel as wm
-from worldmodel.data.store import Mode, load_episodes
+from worldmodel.data.modes import Mode
 from worldmodel.scripts import cli
 from worldmodel.scripts.cli import console
 
@@ -59,7 +59,7 @@ Command = (
 def main(command: Annotated[Command, tyro.conf.arg(name="")]) -> None:
     """Go between data sets of ours and Minari's."""
     if isinstance(command, Export):
-        where = wm.export_minari(load_episodes(command.data), command.id)
+        where = wm.export_minari(wm.load_episodes(command.data), command.id)
     else:
         keys = wm.ObservationKeys(command.frames_key, command.states_key, command.latents_key)
         where = wm.import_minari(command.id, command.out, keys, mode=command.mode).path

@@ -8,10 +8,10 @@ where Gymnasium is not installed, and ``worldmodel doctor`` has its say where a 
 0.05
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from worldmodel.utils import loading
+from worldmodel.utils.faces import late
 
 if TYPE_CHECKING:
     from worldmodel.data.episodes import Episode, Episodes
@@ -88,12 +88,4 @@ __all__ = [
     "measure",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _ON_FIRST_USE:
-        raise AttributeError(f"module 'worldmodel' has no attribute {name!r}")
-    return getattr(import_module(f"worldmodel.{_ON_FIRST_USE[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = late(__name__, _ON_FIRST_USE)

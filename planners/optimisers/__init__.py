@@ -1,7 +1,8 @@
 """Optimisers of action sequences: exact (QP), sampling (CEM, iCEM, MPPI) and by gradient."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from worldmodel.utils.faces import late
 
 if TYPE_CHECKING:
     from worldmodel.planners.optimisers.cem import CEM as CEM
@@ -15,20 +16,16 @@ if TYPE_CHECKING:
     from worldmodel.planners.problem import Solution as Solution
 
 _HOME = {
-    "CEM": "optimisers.cem",
-    "Gradient": "optimisers.gradient",
-    "ICEM": "optimisers.icem",
-    "MPPI": "optimisers.mppi",
-    "QP": "optimisers.qp",
-    "Bounds": "problem",
-    "Optimiser": "problem",
-    "Problem": "problem",
-    "Solution": "problem",
+    "CEM": "cem",
+    "Gradient": "gradient",
+    "ICEM": "icem",
+    "MPPI": "mppi",
+    "QP": "qp",
+    "Bounds": ".problem",
+    "Optimiser": ".problem",
+    "Problem": ".problem",
+    "Solution": ".problem",
 }
 __all__ = sorted(_HOME)
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"worldmodel.planners.{_HOME[name]}"), name)  # only the gradient needs torch
+__getattr__, __dir__ = late(__name__, _HOME)  # only the gradient needs torch

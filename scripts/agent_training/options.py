@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from worldmodel.agents.training import Algorithm
+from worldmodel.agents.names import Algorithm
 
 Observation = Literal["state", "embedding", "pixels", "features"]
 Goal = Literal["picture", "beside"]

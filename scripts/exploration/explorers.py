@@ -12,14 +12,16 @@ from typing import get_args
 from worldmodel.agents import explorer
 from worldmodel.agents.collection import rehearse
 from worldmodel.agents.explorers import Explorer
+from worldmodel.agents.names import Algorithm
 from worldmodel.agents.policies import SB3Policy
-from worldmodel.agents.training import Algorithm
 from worldmodel.data.store import load_episodes
 from worldmodel.envs import SuiteEnv
-from worldmodel.planners.catalogue import PLANNERS, ControlOptions
+from worldmodel.planners.catalogue import ControlOptions
+from worldmodel.planners.names import PLANNERS
 from worldmodel.planners.oracle import oracle_world, true_trajectories
 from worldmodel.planners.seeking import GoalSeeker
-from worldmodel.scripts import train_agent
+from worldmodel.scripts.agent_training.job import train_seed
+from worldmodel.scripts.agent_training.options import TrainAgentOptions
 from worldmodel.scripts.exploration.setup import Setup
 from worldmodel.utils.stages import Stage
 
@@ -65,14 +67,14 @@ def _seeker(planner: str, setup: Setup, driven: Stage) -> GoalSeeker:
 
 def _expert(algo: str, setup: Setup) -> Path:
     """Train the agent, or take the one of an earlier run."""
-    options = train_agent.TrainAgentOptions(
+    options = TrainAgentOptions(
         env=setup.env,
         algo=algo,  # type: ignore[arg-type]  # checked
         frame_skip=2,  # nearer to the control steps that it will drive at
         seed=setup.seed,
         device=setup.device,
     )
-    return train_agent.train_seed(options, setup.out, setup.seed).folder / f"best-{algo}.zip"
+    return train_seed(options, setup.out, setup.seed).folder / f"best-{algo}.zip"
 
 
 def short_name(text: str) -> str:

@@ -23,11 +23,12 @@ from worldmodel.envs.goals import GoalTasks
 from worldmodel.envs.pixels import frames_at
 from worldmodel.envs.targets import ARMS, target_tasks
 from worldmodel.measures.identifiability import procrustes
-from worldmodel.planners.catalogue import ControlOptions, PlannerName
+from worldmodel.planners.catalogue import ControlOptions
 from worldmodel.planners.closed_loop import ClosedLoop, evaluate
 from worldmodel.planners.driving import Driven
 from worldmodel.planners.lqr import ControlError
 from worldmodel.planners.mpc import MPCOptions
+from worldmodel.planners.names import PlannerName
 from worldmodel.planners.oracle import embedding_world, oracle_world, true_trajectories
 from worldmodel.planners.outcomes import State
 from worldmodel.planners.value import ValueEquivalence, value_equivalence

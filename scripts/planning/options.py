@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from worldmodel.dynamics.fitting import DynamicsName
-from worldmodel.planners.catalogue import PlannerName
+from worldmodel.dynamics.names import DynamicsName
+from worldmodel.planners.names import PlannerName
 
 Budget = Literal["smoke", "quick", "default", "thorough"]
 

@@ -13,7 +13,7 @@ from worldmodel.encoders.objectives import LeJEPA
 from worldmodel.encoders.training import TrainingOptions, fit_encoder
 from worldmodel.measures.identifiability import identifiability
 from worldmodel.scripts import cli
-from worldmodel.scripts.plan import CHAIN, COARSE
+from worldmodel.scripts.planning.job import CHAIN, COARSE
 from worldmodel.scripts.speed.result import new_table, write_result
 from worldmodel.utils.devices import resolve_device
 

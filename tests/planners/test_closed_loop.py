@@ -15,10 +15,11 @@ from worldmodel.encoders.encoder import Encoder
 from worldmodel.envs import SuiteEnv
 from worldmodel.envs.control_tasks import control_goals, control_setting
 from worldmodel.envs.pixels import frames_at
-from worldmodel.planners.catalogue import PLANNERS, ControlOptions, PlannerName, planner_policy
+from worldmodel.planners.catalogue import ControlOptions, planner_policy
 from worldmodel.planners.closed_loop import control_cost, evaluate, judge
 from worldmodel.planners.driving import Driven, UniformPolicy, drive, drive_in_parallel
 from worldmodel.planners.mpc import MPCOptions
+from worldmodel.planners.names import PLANNERS, PlannerName
 from worldmodel.planners.oracle import fit_worlds, oracle_world, true_trajectories
 from worldmodel.utils.workers import dismiss
 

@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from worldmodel.scripts.benchmark import BenchmarkOptions, _check, main
+from worldmodel.scripts.benchmark import main
 from worldmodel.scripts.exploration.explorers import short_name
+from worldmodel.scripts.exploration.job import _check
+from worldmodel.scripts.exploration.options import BenchmarkOptions
 from worldmodel.scripts.exploration.report import Row, _numbers, best_lags
 from worldmodel.scripts.exploration.setup import Setup, law_parts
 from worldmodel.scripts.exploration.training import Recipe

@@ -54,7 +54,7 @@ def test_an_unknown_command_is_one_line_with_those_there_are() -> None:
 
 
 def test_a_package_that_is_missing_is_one_line() -> None:
-    code = "import sys; sys.modules['dm_control'] = None; sys.argv[1:] = ['collect', '--help']; "
+    code = "import sys; sys.modules['dm_control'] = None; sys.argv[1:] = ['collect']; "
     done = python("-c", code + "from worldmodel.scripts.__main__ import main; main()")
     assert done.returncode == 2 and "dm_control is not installed: pip install" in done.stderr
     assert len(done.stderr.splitlines()) == 1
@@ -63,3 +63,21 @@ def test_a_package_that_is_missing_is_one_line() -> None:
 def test_brackets_in_an_error_are_shown() -> None:
     code = "from worldmodel.scripts import cli\ndef main() -> None: raise ValueError('give [a] list')\n"
     assert python("-c", code + "cli.run(main, 'test', [])").stderr == "test: give [a] list\n"
+
+
+HEAVY = {"torch", "mujoco", "dm_control", "matplotlib", "stable_baselines3", "scipy", "gymnasium", "zarr", "joblib"}
+
+
+@pytest.mark.parametrize("command", ["plan", "collect", "train-agent", "benchmark", "minari-data", "doctor"])
+def test_help_comes_without_what_the_command_itself_needs(command: str) -> None:
+    code = f"import sys; sys.argv[1:] = [{command!r}, '--help']; from worldmodel.scripts.__main__ import main\n"
+    code += "try: main()\nexcept SystemExit: print(*sys.modules, file=sys.stderr)"
+    done = python("-c", code)
+    assert f"usage: worldmodel {command}" in done.stdout
+    assert not HEAVY & set(done.stderr.split())
+
+
+def test_the_package_and_its_list_of_commands_come_without_any_of_it() -> None:
+    code = "import worldmodel, sys; sys.argv[1:] = ['--help']; from worldmodel.scripts.__main__ import main; main()"
+    done = python("-c", code + "; print(*sys.modules, file=sys.stderr)")
+    assert not (HEAVY | {"numpy"}) & set(done.stderr.split())

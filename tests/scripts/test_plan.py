@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from worldmodel.scripts.plan import PlanOptions, main
+from worldmodel.scripts.plan import main
+from worldmodel.scripts.planning.options import PlanOptions
 
 FEW = ("--tasks", 5, "--planner", "lqr")
 ROOT = Path(__file__).parent.parent.parent

@@ -9,8 +9,9 @@ import pytest
 
 from worldmodel.agents import Agent
 from worldmodel.agents.curve import LearningCurve
+from worldmodel.scripts.agent_training.options import TrainAgentOptions
 from worldmodel.scripts.agent_training.report import Agents, Ends, return_at
-from worldmodel.scripts.train_agent import TrainAgentOptions, main
+from worldmodel.scripts.train_agent import main
 
 SMALL = TrainAgentOptions(steps=120, frame_skip=20, envs=2, episodes=2, test_episodes=2, device="cpu")
 

@@ -17,7 +17,7 @@ import shutil
 import socket
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import zarr
@@ -25,9 +25,8 @@ from zarr.codecs import ZstdCodec
 
 from worldmodel.data.datacard import IDENTITY, DataCard, describe
 from worldmodel.data.episodes import ARRAYS, DTYPES, Episode, Episodes, stack, unstack
+from worldmodel.data.modes import Mode
 from worldmodel.utils.files import write_json
-
-Mode = Literal["append", "overwrite", "error"]
 
 _REQUIRED: dict[str, Any] = {"env": "", "explorer": "", "seed": 0, "dt": 0.0, "latent_names": (), "latent_scales": ()}
 _CHUNK = 256  # frames per chunk: 3 MB at 64x64

@@ -2,14 +2,12 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Literal, TypeAlias, get_args
+from typing import TypeAlias, get_args
 
 from worldmodel.dynamics.kalman import fit_kalman
 from worldmodel.dynamics.linear import Excitation, fit_linear_dynamics
+from worldmodel.dynamics.names import DynamicsName
 from worldmodel.dynamics.states import Dynamics, Trajectories
-
-DynamicsName = Literal["linear", "kalman", "neural"]
-"""Linear over the last embeddings and actions; linear over a Kalman filter's estimate; networks that correct it."""
 
 FitDynamics: TypeAlias = Callable[[Trajectories, Trajectories], Dynamics]
 """Fits your own dynamics to training episodes; others are there to choose its settings on."""

@@ -10,8 +10,9 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
-from worldmodel.dynamics.fitting import DynamicsName, FitDynamics, fit_named
+from worldmodel.dynamics.fitting import FitDynamics, fit_named
 from worldmodel.dynamics.linear import Excitation
+from worldmodel.dynamics.names import DynamicsName
 from worldmodel.dynamics.states import Dynamics, Encodes, LinearModel, Prediction, encode_episodes
 from worldmodel.utils.files import write_json, write_whole
 from worldmodel.utils.parts import Part, class_of, name_of

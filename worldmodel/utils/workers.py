@@ -6,19 +6,17 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Literal, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import joblib
 from joblib.externals.loky import ProcessPoolExecutor, get_reusable_executor
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
+from worldmodel.utils.backends import Backend
 from worldmodel.utils.endings import how_it_ended, what_to_try
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
-
-Backend = Literal["loky", "ray"]
-"""Where workers run: processes of this machine, or a Ray cluster (one of this machine where none is joined)."""
 
 _HUNG_SECONDS = 600.0  # a worker that finishes nothing for so long is taken for dead
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from worldmodel.encoders.encoder import Encoder
-from worldmodel.scripts.train_agent import TrainAgentOptions, main
+from worldmodel.scripts.agent_training.options import TrainAgentOptions
+from worldmodel.scripts.train_agent import main
 
 
 def test_agents_on_the_state_and_through_a_given_encoder_are_compared(

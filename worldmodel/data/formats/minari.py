@@ -16,7 +16,8 @@ import numpy as np
 
 from worldmodel.data.datacard import IDENTITY, DataCard
 from worldmodel.data.episodes import Episode, Episodes
-from worldmodel.data.store import EpisodeStore, Mode
+from worldmodel.data.modes import Mode
+from worldmodel.data.store import EpisodeStore
 from worldmodel.utils.files import to_plain
 from worldmodel.utils.progress import Advance, progress_bar
 
