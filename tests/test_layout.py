@@ -1,6 +1,7 @@
 """The folders show the architecture, and imports run one way."""
 
 import ast
+import re
 import subprocess
 import sys
 import tomllib
@@ -71,6 +72,14 @@ def test_what_is_installed_are_the_folders_that_hold_modules() -> None:
     assert set(setuptools["packages"]) == {module_of(path.parent / "__init__.py") for path in FILES.values()}
     for package, folder in setuptools["package-dir"].items():
         assert module_of(ROOT / folder / "__init__.py") == package
+
+
+def test_files_that_pages_and_commands_name_are_there() -> None:
+    named = re.compile(rf"(?<![\w/.-])(?:{'|'.join(LAYERS)}|tests|docs|examples)/[\w/.-]+\.(?:py|sh|md|ipynb)\b")
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "scripts").glob("*.sh")]
+    for page in (*pages, ROOT / "Makefile", ROOT / "pyproject.toml", ROOT / ".ci" / "run"):
+        lost = {name for name in named.findall(page.read_text()) if not (ROOT / name).exists()}
+        assert not lost, f"{page.relative_to(ROOT)} names {sorted(lost)}"
 
 
 def test_the_faces_of_rooms_load_nothing() -> None:
