@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from rich.table import Table
 
 from worldmodel.report.figures import save_figure
+from worldmodel.report.tables import plain_table
 from worldmodel.scripts import cli
 from worldmodel.scripts.laboratory.cells import Cell, CellResult
 from worldmodel.scripts.speed.result import write_result
@@ -93,12 +94,6 @@ def leave(
     save_figure(figure, folder / f"{name}.png")
     cells = [result.to_json() for result in results]
     write_result(folder, options, measured | {"table": plain_table(table), "cells": cells}, {})
-
-
-def plain_table(table: Table) -> list[dict[str, str]]:
-    """Return the rows of a table as they are printed, by column."""
-    columns = [(str(column.header), list(column.cells)) for column in table.columns]
-    return [{name: str(cells[row]) for name, cells in columns} for row in range(table.row_count)]
 
 
 def r2_text(value: float, digits: int | None = None) -> str:

@@ -7,10 +7,10 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from worldmodel.report.figures import EMBEDDING, FAINT, ORACLE
+from worldmodel.report.tables import new_table
 from worldmodel.scripts import cli
 from worldmodel.scripts.laboratory.cells import CellResult, run_cells
 from worldmodel.scripts.laboratory.common import MLP, Common, interval_text, leave, mlp_cell, r2_text, summary
-from worldmodel.scripts.speed.result import new_table
 from worldmodel.stats.intervals import Interval
 from worldmodel.synthetic.eigenfunctions import additive_modes, gaussianised_r2, langevin_modes
 from worldmodel.synthetic.mixings import MixingName
