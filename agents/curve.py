@@ -57,6 +57,12 @@ class LearningCurve:
         return cls(*(np.array(value[name], np.float64) for name in ("steps", "seconds", "returns")))
 
 
+def return_at(curve: LearningCurve, steps: float = np.inf, seconds: float = np.inf) -> float | None:
+    """Return of the last evaluation until then; None before the first one. Where training has ended, the last stays."""
+    done = int(np.sum((curve.steps <= steps) & (curve.seconds <= seconds)))
+    return float(curve.mean[done - 1]) if done else None
+
+
 def draw_curves(agents: Mapping[str, Sequence[LearningCurve]], random: float | None = None) -> Figure:
     """Draw return against steps and against minutes: every seed faint, the mean over seeds with its 95% interval.
 

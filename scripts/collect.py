@@ -5,17 +5,13 @@ python scripts/collect.py --env reacher --explorer latent-ou:0.9 --frames 20000 
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import tyro
-from rich.table import Table
 
 from worldmodel.data.modes import Mode
 from worldmodel.scripts import cli
 from worldmodel.scripts.cli import console
-
-if TYPE_CHECKING:
-    from worldmodel.data.datacard import DataCard
 
 _SHOW_TARGET: dict[str, bool | Literal["latent"]] = {"hidden": False, "drawn": True, "latent": "latent"}
 
@@ -61,6 +57,7 @@ class CollectOptions:
 def main(options: Annotated[CollectOptions, tyro.conf.arg(name="")]) -> None:
     """Collect, and print the data card."""
     from worldmodel.agents import collect, explorer
+    from worldmodel.report.tables import card_table
 
     out = options.out or Path("data") / options.env
     episodes = collect(
@@ -81,24 +78,6 @@ def main(options: Annotated[CollectOptions, tyro.conf.arg(name="")]) -> None:
     )
     console.print(card_table(episodes.card))
     console.print(str(out), soft_wrap=True, highlight=False)
-
-
-def card_table(card: "DataCard") -> Table:
-    """Lay out a data card, one row per latent and per action."""
-    shape = card.gaussianity
-    title = f"{card.env}, {card.explorer}: {card.episodes} episodes, {card.frames} frames"
-    drawn = "" if card.render_ms_per_frame is None else f"; drawn in {card.render_ms_per_frame:.2f} ms a frame"
-    earned = "" if card.returns is None else f"; mean return of an episode {card.returns:.3g}"
-    caption = f"anisotropy {shape.anisotropy:.2f}, coverage {shape.coverage:.2f}{earned}{drawn} by {card.gl_renderer}"
-    table = Table(title=title, title_justify="left", caption=caption, caption_justify="left")
-    for column in ("latent", "mean", "std", "rho", "skewness", "excess kurtosis", "distance to Gaussian"):
-        table.add_column(column, justify="left" if column == "latent" else "right")
-    rows = zip(card.mean, card.std, card.rho, shape.skewness, shape.excess_kurtosis, shape.distance, strict=True)
-    for name, values in zip(card.latent_names, rows, strict=True):
-        table.add_row(name, *(f"{value:.3f}" for value in values))
-    for index, (std, rho) in enumerate(zip(card.action_std, card.action_autocorrelation, strict=True)):
-        table.add_row(f"action {index}", "", f"{std:.3f}", f"{rho:.3f}", "", "", "")
-    return table
 
 
 if __name__ == "__main__":

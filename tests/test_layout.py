@@ -1,6 +1,7 @@
 """The folders show the architecture, and imports run one way."""
 
 import ast
+import re
 import subprocess
 import sys
 import tomllib
@@ -31,9 +32,10 @@ def imported_modules(path: Path) -> set[str]:
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
+        elif isinstance(node, ast.ImportFrom):
+            assert node.module and not node.level, f"{path}, line {node.lineno}: name modules in full"
             full = {f"{node.module}.{alias.name}" for alias in node.names}
-            names |= full & FILES.keys() or {node.module}
+            names |= {name if name in FILES else node.module for name in full}
     return names
 
 
@@ -72,6 +74,20 @@ def test_what_is_installed_are_the_folders_that_hold_modules() -> None:
         assert module_of(ROOT / folder / "__init__.py") == package
 
 
+def test_files_that_pages_and_commands_name_are_there() -> None:
+    named = re.compile(rf"(?<![\w/.-])(?:{'|'.join(LAYERS)}|tests|docs|examples)/[\w/.-]+\.(?:py|sh|md|ipynb)\b")
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "scripts").glob("*.sh")]
+    for page in (*pages, ROOT / "Makefile", ROOT / "pyproject.toml", ROOT / ".ci" / "run"):
+        lost = {name for name in named.findall(page.read_text()) if not (ROOT / name).exists()}
+        assert not lost, f"{page.relative_to(ROOT)} names {sorted(lost)}"
+
+
+def test_the_faces_of_rooms_load_nothing() -> None:
+    for face in (path for top in ("worldmodel", "scripts") for path in (ROOT / top).glob("*/**/__init__.py")):
+        (docstring,) = ast.parse(face.read_text()).body
+        assert isinstance(docstring, ast.Expr), face
+
+
 def test_the_world_model_knows_no_simulator() -> None:
     for path in (ROOT / "worldmodel").rglob("*.py"):
         assert not {name.split(".")[0] for name in imported_modules(path)} & SIMULATOR, path.name
@@ -107,9 +123,12 @@ def test_every_public_name_resolves() -> None:
         assert package.__all__, package.__name__
         for name in package.__all__:
             assert getattr(package, name) is not None
+            assert f"{package.__name__}.{name}" not in FILES, f"{name} is a module, too"
 
 
-@pytest.mark.parametrize("folder", [*LAYERS, "worldmodel/data", "tests/worldmodel/data", "tests/scripts"])
-def test_no_file_of_a_package_is_ignored_by_git(folder: str) -> None:
-    done = subprocess.run(["git", "check-ignore", f"{folder}/new.py"], cwd=ROOT, capture_output=True, text=True)
-    assert done.stdout == ""
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="no checkout of git")
+def test_no_file_of_a_package_or_of_its_tests_is_ignored_by_git() -> None:
+    folders = {path.parent.relative_to(ROOT) for path in FILES.values()}
+    files = "\n".join(sorted(f"{folder}/new.py\ntests/{folder}/test_new.py" for folder in folders))
+    done = subprocess.run(["git", "check-ignore", "--stdin"], input=files, cwd=ROOT, capture_output=True, text=True)
+    assert done.stdout == "" and done.returncode == 1, done.stdout + done.stderr  # 1: none is ignored; 128: no answer

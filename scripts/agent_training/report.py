@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
-from worldmodel.agents.curve import LearningCurve, draw_curves
+from worldmodel.agents.curve import draw_curves, return_at
 from worldmodel.agents.training import Agent, AgentOptions
 from worldmodel.report.figures import save_figure
 from worldmodel.scripts.agent_training.encoder import Sight
@@ -52,12 +52,6 @@ def report(
         "agents": {obs: _plain(row) for obs, row in rows.items()},
     }
     console.print(str(write_json(out / "result.json", to_plain(value))), soft_wrap=True)
-
-
-def return_at(curve: LearningCurve, steps: float = np.inf, seconds: float = np.inf) -> float | None:
-    """Return of the last evaluation until then; None before the first one. Where training has ended, the last stays."""
-    done = int(np.sum((curve.steps <= steps) & (curve.seconds <= seconds)))
-    return float(curve.mean[done - 1]) if done else None
 
 
 @dataclass(frozen=True)

@@ -3,14 +3,14 @@
 import csv
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.table import Table
 
 from worldmodel.report.figures import save_figure
+from worldmodel.report.tables import Grid
 from worldmodel.scripts.cli import console
 from worldmodel.scripts.exploration.figure import draw
 from worldmodel.scripts.exploration.rows import LAWS, Row
@@ -125,38 +125,6 @@ def rank_controlled(best: Sequence[Row]) -> list[Place]:
     places = rank(logarithms, larger_is_better=False) if costs else []
     factors = [(place.score.exp(), None if place.behind is None else place.behind.exp()) for place in places]
     return [replace(place, score=one, behind=two) for place, (one, two) in zip(places, factors, strict=True)]
-
-
-@dataclass(frozen=True)
-class Grid:
-    """A table, for people and for files.
-
-    Attributes:
-        title: above it.
-        header: names of the columns.
-        rows: cells as text.
-        caption: below it.
-    """
-
-    title: str
-    header: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    caption: str = ""
-
-    def table(self) -> Table:
-        """Return it for the terminal."""
-        table = Table(title=self.title, title_justify="left", caption=self.caption or None, caption_justify="left")
-        for index, column in enumerate(self.header):
-            table.add_column(column, justify="right" if index and column else "left")
-        for row in self.rows:
-            table.add_row(*row)
-        return table
-
-    def markdown(self) -> str:
-        """Return it for a file."""
-        lines = [self.header, ["---"] + ["---:"] * (len(self.header) - 1), *self.rows]
-        body = "\n".join("| " + " | ".join(line) + " |" for line in lines)
-        return f"**{self.title}**\n\n{body}" + (f"\n\n{self.caption}" if self.caption else "")
 
 
 def _data_grid(options: dict[str, Any], best: Sequence[Row], names: Sequence[str]) -> Grid:

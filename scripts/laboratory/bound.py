@@ -7,10 +7,10 @@ from matplotlib.figure import Figure
 
 from worldmodel.encoders.objectives import LeJEPA
 from worldmodel.report.figures import FAINT
+from worldmodel.report.tables import new_table
 from worldmodel.scripts import cli
 from worldmodel.scripts.laboratory.cells import Cell, CellResult, run_cells
 from worldmodel.scripts.laboratory.common import Common, leave, r2_text
-from worldmodel.scripts.speed.result import new_table
 from worldmodel.synthetic.pair_laws import Views
 from worldmodel.synthetic.report import VectorReport
 from worldmodel.synthetic.training import VectorTraining

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from rich.table import Table
 
 from worldmodel.report.figures import save_figure
+from worldmodel.report.tables import plain_table
 from worldmodel.scripts import cli
 from worldmodel.scripts.laboratory.cells import Cell, CellResult
 from worldmodel.scripts.speed.result import write_result
@@ -17,13 +18,6 @@ from worldmodel.stats.intervals import Interval, t_interval
 from worldmodel.synthetic.objectives import ObjectiveName, synthetic_objective
 from worldmodel.synthetic.training import VectorTraining
 from worldmodel.synthetic.worlds import World
-
-MLP = VectorTraining(steps=3000, late_batch=1024, lr=6e-3, hold=0.3, copies=2, hidden=128)
-"""How an MLP is trained. Covariances of small batches favour embeddings of thin tails (whitening on the spiral: R²
-0.992 with batches of 256 to the end, 0.997 with 512, 0.9987 with 1024), and a width of 256 gains nothing."""
-
-COUPLING = VectorTraining(steps=5000, late_batch=2048, lr=1e-2, hold=0.4, copies=4, encoder="coupling")
-"""How the inverse of a coupling is learnt by an encoder of its own shape."""
 
 
 @dataclass(frozen=True)
@@ -93,12 +87,6 @@ def leave(
     save_figure(figure, folder / f"{name}.png")
     cells = [result.to_json() for result in results]
     write_result(folder, options, measured | {"table": plain_table(table), "cells": cells}, {})
-
-
-def plain_table(table: Table) -> list[dict[str, str]]:
-    """Return the rows of a table as they are printed, by column."""
-    columns = [(str(column.header), list(column.cells)) for column in table.columns]
-    return [{name: str(cells[row]) for name, cells in columns} for row in range(table.row_count)]
 
 
 def r2_text(value: float, digits: int | None = None) -> str:

@@ -7,12 +7,12 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from worldmodel.report.figures import EMBEDDING, FAINT, ORACLE
+from worldmodel.report.tables import new_table
 from worldmodel.scripts import cli
 from worldmodel.scripts.laboratory.cells import CellResult, run_cells
-from worldmodel.scripts.laboratory.common import MLP, Common, interval_text, leave, mlp_cell, r2_text, summary
-from worldmodel.scripts.speed.result import new_table
+from worldmodel.scripts.laboratory.common import Common, interval_text, leave, mlp_cell, r2_text, summary
 from worldmodel.synthetic.objectives import ObjectiveName
-from worldmodel.synthetic.training import VectorTraining
+from worldmodel.synthetic.training import MLP, VectorTraining
 from worldmodel.synthetic.worlds import World
 
 

@@ -7,16 +7,16 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from worldmodel.report.figures import EMBEDDING, FAINT, ORACLE
+from worldmodel.report.tables import new_table
 from worldmodel.scripts import cli
 from worldmodel.scripts.laboratory.cells import CellResult, run_cells
-from worldmodel.scripts.laboratory.common import MLP, Common, interval_text, leave, mlp_cell, r2_text, summary
-from worldmodel.scripts.speed.result import new_table
+from worldmodel.scripts.laboratory.common import Common, interval_text, leave, mlp_cell, r2_text, summary
 from worldmodel.stats.intervals import Interval
 from worldmodel.synthetic.eigenfunctions import additive_modes, gaussianised_r2, langevin_modes
 from worldmodel.synthetic.mixings import MixingName
 from worldmodel.synthetic.objectives import ObjectiveName
 from worldmodel.synthetic.pair_laws import PairKind
-from worldmodel.synthetic.training import VectorTraining
+from worldmodel.synthetic.training import MLP, VectorTraining
 from worldmodel.synthetic.worlds import World
 
 _GRID = np.linspace(-3.0, 3.0, 100)

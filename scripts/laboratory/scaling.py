@@ -7,13 +7,13 @@ from matplotlib.figure import Figure
 
 from worldmodel.encoders.objectives import InfoNCE, LeJEPA, Objective
 from worldmodel.report.figures import EMBEDDING, ORACLE
+from worldmodel.report.tables import new_table
 from worldmodel.scripts import cli
 from worldmodel.scripts.laboratory.cells import Cell, CellResult, run_cells
-from worldmodel.scripts.laboratory.common import COUPLING, Common, interval_text, leave, r2_text, summary
-from worldmodel.scripts.speed.result import new_table
+from worldmodel.scripts.laboratory.common import Common, interval_text, leave, r2_text, summary
 from worldmodel.stats.intervals import Interval
 from worldmodel.synthetic.objectives import ObjectiveName, synthetic_objective
-from worldmodel.synthetic.training import VectorTraining
+from worldmodel.synthetic.training import COUPLING, VectorTraining
 from worldmodel.synthetic.worlds import World
 
 PUBLISHED = {

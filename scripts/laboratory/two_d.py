@@ -6,13 +6,13 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from worldmodel.report.figures import latent_colours
+from worldmodel.report.tables import new_table
 from worldmodel.scripts import cli
 from worldmodel.scripts.laboratory.cells import Cell, CellResult, run_cells
-from worldmodel.scripts.laboratory.common import COUPLING, MLP, Common, interval_text, leave, r2_text, summary
-from worldmodel.scripts.speed.result import new_table
+from worldmodel.scripts.laboratory.common import Common, interval_text, leave, r2_text, summary
 from worldmodel.synthetic.mixings import MixingName
 from worldmodel.synthetic.objectives import ObjectiveName, synthetic_objective
-from worldmodel.synthetic.training import VectorTraining
+from worldmodel.synthetic.training import COUPLING, MLP, VectorTraining
 from worldmodel.synthetic.worlds import World
 
 

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
+from worldmodel.report.tables import new_table, spread
 from worldmodel.scripts import cli
 from worldmodel.scripts.speed.encode import Encode, encode
 from worldmodel.scripts.speed.identify import Identify, identify
@@ -14,7 +15,7 @@ from worldmodel.scripts.speed.plan import Plan, plan
 from worldmodel.scripts.speed.plan_baseline import environment
 from worldmodel.scripts.speed.reach import Reach, reach
 from worldmodel.scripts.speed.render import Render, render
-from worldmodel.scripts.speed.result import new_table, spread, write_result
+from worldmodel.scripts.speed.result import write_result
 from worldmodel.scripts.speed.sigreg import Sigreg, sigreg_times
 from worldmodel.scripts.speed.train import OURS, Train, train
 from worldmodel.utils.devices import resolve_device

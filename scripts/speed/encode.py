@@ -11,8 +11,9 @@ import torch
 from stable_baselines3.common.policies import ActorCriticCnnPolicy
 
 from worldmodel.encoders.encoder import Encoder
+from worldmodel.report.tables import new_table, spread
 from worldmodel.scripts import cli
-from worldmodel.scripts.speed.result import new_table, spread, write_result
+from worldmodel.scripts.speed.result import write_result
 from worldmodel.scripts.speed.turns import by_turns, milliseconds, times_faster, torch_threads
 from worldmodel.utils.devices import resolve_device
 

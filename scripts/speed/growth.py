@@ -12,9 +12,10 @@ import torch
 from matplotlib.figure import Figure
 
 from worldmodel.report.figures import save_figure
+from worldmodel.report.tables import new_table
 from worldmodel.scripts import cli
 from worldmodel.scripts.speed.growth_parts import Axis, Call, Part, Setting, parts
-from worldmodel.scripts.speed.result import new_table, write_result
+from worldmodel.scripts.speed.result import write_result
 from worldmodel.scripts.speed.turns import by_turns, milliseconds
 from worldmodel.utils.devices import one_core_spared, resolve_device
 

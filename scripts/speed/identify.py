@@ -12,8 +12,9 @@ from torch import Tensor, nn
 
 from worldmodel.encoders.objectives import LeJEPA
 from worldmodel.encoders.sigreg import random_slices, sigreg_direct
+from worldmodel.report.tables import new_table, spread
 from worldmodel.scripts import cli
-from worldmodel.scripts.speed.result import new_table, spread, write_result
+from worldmodel.scripts.speed.result import write_result
 from worldmodel.scripts.speed.turns import by_turns, milliseconds, times_faster, torch_threads
 from worldmodel.synthetic.training import VectorTraining, losses_of, new_encoder
 from worldmodel.synthetic.worlds import World

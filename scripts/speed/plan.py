@@ -17,9 +17,10 @@ from worldmodel.dynamics.linear import LinearGaussianDynamics
 from worldmodel.planners import MPC, MPCOptions, QuadraticCost
 from worldmodel.planners.costs import RolloutCost
 from worldmodel.planners.optimisers import CEM, QP, Bounds, Optimiser
+from worldmodel.report.tables import new_table, spread
 from worldmodel.scripts import cli
 from worldmodel.scripts.speed.plan_baseline import Baseline, baseline, environment
-from worldmodel.scripts.speed.result import new_table, spread, write_result
+from worldmodel.scripts.speed.result import write_result
 from worldmodel.scripts.speed.turns import by_turns, times_faster
 
 _ACTION_WEIGHT = 0.1

@@ -12,9 +12,10 @@ from worldmodel.encoders.history import LocalOptimumWarning
 from worldmodel.encoders.objectives import LeJEPA
 from worldmodel.encoders.training import TrainingOptions, fit_encoder
 from worldmodel.measures.identifiability import identifiability
+from worldmodel.report.tables import new_table
 from worldmodel.scripts import cli
 from worldmodel.scripts.planning.job import CHAIN, COARSE
-from worldmodel.scripts.speed.result import new_table, write_result
+from worldmodel.scripts.speed.result import write_result
 from worldmodel.utils.devices import resolve_device
 
 

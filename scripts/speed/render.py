@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from worldmodel import envs
+from worldmodel.report.tables import new_table, spread
 from worldmodel.scripts import cli
-from worldmodel.scripts.speed.result import new_table, spread, write_result
+from worldmodel.scripts.speed.result import write_result
 from worldmodel.scripts.speed.turns import by_turns, times_faster
 
 _BASELINE = "dm_control physics.render"

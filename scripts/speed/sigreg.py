@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 from worldmodel.encoders.sigreg import random_slices, sigreg, sigreg_direct
+from worldmodel.report.tables import new_table, spread
 from worldmodel.scripts import cli
-from worldmodel.scripts.speed.result import new_table, spread, write_result
+from worldmodel.scripts.speed.result import write_result
 from worldmodel.scripts.speed.turns import by_turns, milliseconds, times_faster, torch_threads
 from worldmodel.utils.devices import resolve_device
 

@@ -14,8 +14,9 @@ from torch import Tensor
 from worldmodel.encoders.encoder import Encoder
 from worldmodel.encoders.objectives import LeJEPA
 from worldmodel.encoders.training import TrainingOptions, TrainingRun, compiled
+from worldmodel.report.tables import new_table, spread
 from worldmodel.scripts import cli
-from worldmodel.scripts.speed.result import new_table, spread, write_result
+from worldmodel.scripts.speed.result import write_result
 from worldmodel.scripts.speed.train_baseline import published_encoder, published_step
 from worldmodel.scripts.speed.turns import by_turns, milliseconds, times_faster, torch_threads
 from worldmodel.utils.devices import one_core_spared, resolve_device

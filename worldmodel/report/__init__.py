@@ -1,1 +1,1 @@
-"""Figures and films."""
+"""Figures, films and tables."""

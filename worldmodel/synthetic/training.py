@@ -62,6 +62,14 @@ class VectorTraining:
         return self.lr * (1 + math.cos(math.pi * falling)) / 2
 
 
+MLP = VectorTraining(steps=3000, late_batch=1024, lr=6e-3, hold=0.3, copies=2, hidden=128)
+"""How an MLP is trained. Covariances of small batches favour embeddings of thin tails (whitening on the spiral: R²
+0.992 with batches of 256 to the end, 0.997 with 512, 0.9987 with 1024), and a width of 256 gains nothing."""
+
+COUPLING = VectorTraining(steps=5000, late_batch=2048, lr=1e-2, hold=0.4, copies=4, encoder="coupling")
+"""How the inverse of a coupling is learnt by an encoder of its own shape."""
+
+
 @dataclass(frozen=True)
 class VectorRun:
     """A finished training.
