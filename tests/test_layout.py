@@ -6,37 +6,11 @@ import subprocess
 import sys
 import tomllib
 from graphlib import TopologicalSorter
-from pathlib import Path
 
 import pytest
+from house import FILES, LAYERS, ROOMS, ROOT, drawing, imported_modules, module_of
 
-ROOT = Path(__file__).parent.parent
-LAYERS = ("worldmodel", "envs", "agents", "planners", "scripts")  # each may import those before it
-ROOMS = ("utils", "stats", "data", "encoders", "dynamics", "measures", "synthetic", "report")  # likewise
 SIMULATOR = {"dm_control", "mujoco", "shimmy"}
-
-
-def module_of(path: Path) -> str:
-    """The name under which a file of the tree is imported."""
-    parts = path.relative_to(ROOT).with_suffix("").parts
-    parts = parts if parts[0] == "worldmodel" else ("worldmodel", *parts)
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-
-
-FILES = {module_of(path): path for layer in LAYERS for path in (ROOT / layer).rglob("*.py")}
-
-
-def imported_modules(path: Path) -> set[str]:
-    """Names that a file imports, wherever it does so: inside functions and under TYPE_CHECKING, too."""
-    names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            assert node.module and not node.level, f"{path}, line {node.lineno}: name modules in full"
-            full = {f"{node.module}.{alias.name}" for alias in node.names}
-            names |= {name if name in FILES else node.module for name in full}
-    return names
 
 
 def layer_of(module: str) -> str | None:
@@ -57,6 +31,10 @@ def test_a_layer_imports_only_the_layers_below_it(layer: str) -> None:
 def test_no_module_imports_itself_by_way_of_others() -> None:
     graph = {module: imported_modules(path) & FILES.keys() - {module} for module, path in FILES.items()}
     TopologicalSorter(graph).prepare()  # raises CycleError, which names the circle
+
+
+def test_the_picture_of_the_house_is_that_of_its_imports() -> None:
+    assert (ROOT / "docs" / "house.svg").read_text() == drawing()  # python docs/house.py draws it anew
 
 
 def test_rooms_of_the_world_model_import_only_those_before_them() -> None:
