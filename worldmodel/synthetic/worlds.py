@@ -43,7 +43,7 @@ class World:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "law", law_name(self.law))
-        assert self.mix is not None and self.pair_law is not None  # raise now what they raise
+        _ = self.mix, self.pair_law  # raise now what they raise
 
     @cached_property
     def mix(self) -> Mixing:

@@ -1,3 +1,6 @@
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import scipy.stats
@@ -85,6 +88,12 @@ def test_the_slowest_function_of_additive_pairs_keeps_its_correlation_in_samples
 def test_the_same_seed_gives_the_same_world() -> None:
     views = [World(3, "coupling", seed=4).observe(World(3, "coupling").draw_pairs(5, seeded())) for _ in range(2)]
     torch.testing.assert_close(views[0], views[1])
+
+
+def test_a_world_that_there_is_not_is_refused_where_nothing_is_asserted_too() -> None:
+    code = "from worldmodel.synthetic.worlds import World; World(mixing='bogus')"
+    done = subprocess.run([sys.executable, "-O", "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and "bogus" in done.stderr.splitlines()[-1]
 
 
 @pytest.mark.parametrize("bad", [{"latents": 3}, {"mixing": "knot"}, {"law": "cauchy"}, {"rho": 1.0}, {"rho": 0.0},
