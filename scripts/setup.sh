@@ -23,7 +23,7 @@ explain() {
     package=$(sed -n \
         -e 's/.*Failed building wheel for \([^ ]*\).*/\1/p' \
         -e 's/.*No matching distribution found for \([^ ]*\).*/\1/p' \
-        -e "s/.*Failed to build '*\([A-Za-z0-9_.-]*\).*/\1/p" "$LOG" | tail -n 1)
+        -e 's/.*Cannot install \([^ ,]*\).*/\1/p' "$LOG" | head -n 1)
     : "${package:=a package}"
     if grep -q 'No space left on device' "$LOG"; then
         why="the disk is full" out="free 7 GB where $VENV lies and in ${TMPDIR:-/tmp} (make it another disk by TMPDIR=)"
@@ -33,9 +33,9 @@ explain() {
     elif grep -qE 'ProxyError|NewConnectionError|name resolution|ConnectTimeout|timed out|SSLError|Network is unreachable' "$LOG"; then
         why="no package index was reached for $package"
         out="check the network; behind a proxy: export HTTPS_PROXY=http://host:port, and PIP_CERT=file where it has a certificate of its own"
-    elif grep -q 'No matching distribution found' "$LOG"; then
-        why="the package index in use has no $package for $("$RUN" --version)"
-        out="see 'pip config list' and PIP_INDEX_URL for which index is in use, or take another Python from 3.11 to 3.13"
+    elif grep -qE 'No matching distribution found|ResolutionImpossible' "$LOG"; then
+        why="no $package that constraints.txt allows was found for $("$RUN" --version): the package index lacks it, or none was reached"
+        out="check the network, and which index is in use (pip config list, PIP_INDEX_URL), or take another Python from 3.11 to 3.13"
     else
         why="pip failed: $(grep -v '^\[notice\]' "$LOG" | tail -n 1)" out="read the whole log"
     fi
