@@ -64,4 +64,4 @@ def test_data_that_is_larger_than_the_memory_streams(
 ) -> None:
     main(TrainOptions(data, training=STEPS, device="cpu", out=tmp_path, memory=0.0004))
     assert "at most 0.0004 GB of 0.000461 GB are in memory at a time (--memory 0.0004)" in capsys.readouterr().out
-    assert Encoder.load(tmp_path / "encoder").latents == len(load_episodes(data).card.latent_names)
+    assert Encoder.load(tmp_path / "encoder").dim == len(load_episodes(data).card.latent_names)

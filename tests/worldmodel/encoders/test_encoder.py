@@ -49,7 +49,7 @@ def test_a_saved_encoder_loads_equal(encoder: Encoder, frames: np.ndarray, tmp_p
     encoder.save_pretrained(tmp_path)
     loaded = Encoder.load(tmp_path)
     np.testing.assert_array_equal(loaded.encode(frames), encoder.encode(frames))
-    assert (loaded.latents, loaded.frame_size) == (3, (64, 64)) and not list(tmp_path.glob("*.pkl"))
+    assert (loaded.dim, loaded.frame_size) == (3, (64, 64)) and not list(tmp_path.glob("*.pkl"))
 
 
 def test_a_rectangular_encoder_loads_with_its_size(tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_a_frozen_encoder_stays_frozen_under_a_parent_that_trains(frames: np.nda
 
 def test_weights_of_another_shape_are_refused(encoder: Encoder, tmp_path: Path) -> None:
     encoder.save_pretrained(tmp_path)
-    config = (tmp_path / "config.json").read_text().replace('"latents": 3', '"latents": 2')
+    config = (tmp_path / "config.json").read_text().replace('"dim": 3', '"dim": 2')
     (tmp_path / "config.json").write_text(config)
     with pytest.raises(ValueError, match="does not hold the weights"):
         Encoder.load(tmp_path)

@@ -44,7 +44,7 @@ def test_what_figures_say_is_what_was_measured() -> None:
 
 def test_drawing_needs_no_display_and_leaves_pyplot_alone() -> None:
     code = (
-        "import sys, numpy as np; from worldmodel import figures\n"
+        "import sys, numpy as np; from worldmodel.report import figures\n"
         "figures.frame_sheet(np.zeros((3, 8, 8, 3), np.uint8), 'frames'); assert 'matplotlib.pyplot' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
