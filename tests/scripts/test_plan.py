@@ -61,14 +61,14 @@ def test_a_second_run_goes_straight_to_planning_and_a_given_encoder_is_used(out:
     assert {"collect", "train", "drive", "control-lqr-embedding"} <= set(after["wall_seconds"]["cached"])
     assert after["encoder"] == before["encoder"] and after["plans"][3] == before["plans"][3]
     (encoder,) = out.glob("train-*/encoder")
-    assert plan("--out", out, *FEW, "--encoder", encoder).returncode == 0
+    main(PlanOptions(env="point_mass", budget="smoke", out=out, tasks=5, planner=("lqr",), encoder=encoder))
     assert json.loads((out / "result.json").read_text())["encoder"] == before["encoder"]
 
 
 def test_the_world_model_that_it_leaves_gives_the_same_plans(out: Path, tmp_path: Path) -> None:
     before = json.loads((out / "result.json").read_text())
     kept = shutil.copytree(out / "world_model", tmp_path / "elsewhere")
-    assert plan("--out", out, *FEW, "--world-model", kept).returncode == 0
+    main(PlanOptions(env="point_mass", budget="smoke", out=out, tasks=5, planner=("lqr",), world_model=kept))
     after = json.loads((out / "result.json").read_text())
     same = ("success", "cost", "goal_error")
     assert [after["plans"][3][key] for key in same] == [before["plans"][3][key] for key in same]

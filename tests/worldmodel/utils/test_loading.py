@@ -94,6 +94,7 @@ def test_triton_itself_is_not_imported() -> None:
     assert done.stdout == "False\n", done.stderr
 
 
+@pytest.mark.skipif(find_spec("tensorboard") is None, reason="TensorBoard comes with the extra train")
 def test_tensorflow_that_is_only_installed_stays_out(tmp_path: Path) -> None:
     package = tmp_path / "tensorflow"
     package.mkdir()
