@@ -43,10 +43,9 @@ explain() {
     say "way out: $out (all that pip said: $LOG)" >&2
 }
 
-# pip install, with a line for whatever takes long to download. Byte code comes when a module is first imported: compiling
-# all of it at once takes longer than downloading it.
+# pip install, with a line for whatever takes long to download.
 pip_install() {
-    { "$RUN" -m pip install --no-compile --no-warn-script-location --progress-bar off "$@" 2>&1 || touch "$LOG.failed"; } |
+    { "$RUN" -m pip install --no-warn-script-location --progress-bar off "$@" 2>&1 || touch "$LOG.failed"; } |
         tee -a "$LOG" | while IFS= read -r line; do
         case $line in
         *Downloading*\([5-9][0-9].*\ MB\) | *Downloading*\([1-9][0-9][0-9].*\ MB\) | *Downloading*\ GB\)) echo "  ${line##* Downloading }" ;;

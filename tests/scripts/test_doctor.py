@@ -49,6 +49,7 @@ def test_one_screen_says_that_each_part_works_here() -> None:
         assert found[part].startswith("works, "), found[part]
 
 
+@pytest.mark.slow  # the layout's tests hold that the doctor itself loads; this tries the whole screen
 @pytest.mark.parametrize("package", ["numpy", "scipy"])
 def test_where_a_library_is_broken_the_screen_says_so_and_what_else_there_is(package: str, tmp_path: Path) -> None:
     done = run(PYTHONPATH=broken(tmp_path, package, "ImportError('no C extensions')"))
