@@ -105,7 +105,7 @@ def test_planners_are_judged_beside_their_own_twin(env: SuiteEnv) -> None:
     assert [round(row.cost_ratio.mean, 6) for row in outcomes] == [4, 1, 1, 1, 16]
 
 
-@pytest.mark.parametrize("name", ["straight-line", "mpc-cem"])
+@pytest.mark.parametrize("name", ["straight-line", pytest.param("mpc-cem", marks=pytest.mark.slow)])
 def test_two_processes_drive_like_one(name: PlannerName, data: Episodes) -> None:
     env = SuiteEnv("reacher", "hard", frame_skip=2, height=16, width=16)
     world, _ = fit_worlds(Encoder(dim=2, frame_size=(16, 16)), data, env.latent_spec, "linear")

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from worldmodel.envs import gl
+
 DRAW = """
 import mujoco
 model = mujoco.MjModel.from_xml_string("<mujoco><worldbody><light pos='0 0 3'/><geom size='1'/></worldbody></mujoco>")
@@ -50,6 +52,7 @@ MORE_ORDERS = {
 }
 
 
+@needs_triton
 @pytest.mark.parametrize(
     "parts",
     [
@@ -58,19 +61,14 @@ MORE_ORDERS = {
     ],
 )
 def test_drawing_and_torch_live_together_in_any_order(parts: tuple[str, ...]) -> None:
-    if find_spec("triton") is None:
-        parts = tuple(part for part in parts if part is not TRITON)
     done = run(*parts)
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
 
 
 @needs_triton
-def test_drawing_first_without_us_kills_the_process() -> None:
-    assert run(DRAW, TRITON).returncode < 0  # or the order has ceased to matter, and this module may go
-
-
-@needs_triton
 def test_with_an_allocator_of_the_users_own_compiling_stays_off_and_one_line_says_why() -> None:
+    if "llvmpipe" not in gl.renderer_name():
+        pytest.skip("no LLVM draws here")
     done = run(DRAW, OURS, TORCH, FRAME, "import sys; assert sys.modules['triton'] is None", LD_PRELOAD="libm.so.6")
     assert done.returncode == 0, done.stderr
     assert [line for line in done.stderr.splitlines() if "torch compiles nothing in this process: lib" in line], done
