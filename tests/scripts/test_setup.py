@@ -1,6 +1,7 @@
 """The set-up says what is wrong and the way out, not pip's last line."""
 
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -40,7 +41,7 @@ def test_what_did_not_build_is_named(tmp_path: Path) -> None:
     log = tmp_path / "setup.log"
     log.write_text("  ERROR: Failed building wheel for labmaze\nFailed to build labmaze\n")
     explain = (ROOT / "scripts" / "setup.sh").read_text().split("explain() {")[1].split("\n}\n")[0]
-    code = f'RUN={sys.executable} LOG={log}\nsay() {{ echo "setup: $*"; }}\n{explain}'
+    code = f'RUN={shlex.quote(sys.executable)} LOG={shlex.quote(str(log))}\nsay() {{ echo "setup: $*"; }}\n{explain}'
     done = subprocess.run(["sh", "-c", code], capture_output=True, text=True, check=True)
     assert (
         done.stderr.startswith("setup: labmaze has no wheel for Python 3.") and "way out: take another" in done.stderr
